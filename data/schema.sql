@@ -945,6 +945,12 @@ CREATE TABLE node_effects (
     restored_nats      DOUBLE,   -- rise of the log-odds at the corrupt prompt if it writes what it writes at the clean one (denoising)
     restored_sem_nats  DOUBLE,   -- standard error
     restored_share     DOUBLE,   -- restored_nats over the whole difference
+    looks_from         VARCHAR,  -- where a head's output counts most to first order, pair by pair: the commonest place
+    looks_at           VARCHAR,  -- what it attends to most from there, at the clean prompt
+    looks_share        DOUBLE,   -- fraction of pairs in which it looks from there at that
+    looks_attention    DOUBLE,   -- mean attention that this gets in these pairs
+    direct_nats        DOUBLE,   -- what a head adds to the log-odds past all later layers, the last norm's scale frozen; NULL if outputs are normalised
+    direct_sem_nats    DOUBLE,   -- standard error
     PRIMARY KEY (model_id, prompts, node)
 );
 

@@ -133,6 +133,9 @@ def _what_is_left(left: list[PlannedArtifact], n: int) -> str:
         by_stage[each.stage] += each.seconds
     longest = max(by_stage, key=by_stage.__getitem__)
     most = f"\nMost of the time goes to {longest}." if 2 * by_stage[longest] > sum(by_stage.values()) else ""
+    largest = max(left, key=lambda each: each.memory_bytes)
+    if largest.memory_bytes:
+        most += f"\n{largest.stage} of {largest.subject} takes about {largest.memory_bytes / 1e9:.1f} GB of memory."
     return f"{what}: about {_time(seconds_left(left, cores))} on {cores} cores, {megabytes:,.0f} MB of disk.{most}"
 
 

@@ -12,7 +12,7 @@ from headstream.tasks.graph.outcomes import outcomes, shared_artifacts
 from headstream.tasks.graph.planning import plan_artifacts, plan_steps, require_space, seconds_left
 from headstream.tasks.graph.study_graph import study_graph
 from headstream.tasks.machines.child_process import start_fork_server
-from headstream.tasks.machines.runners import models_at_once, opened_runner
+from headstream.tasks.machines.runners import opened_runner
 from headstream.tasks.steps.compile_steps import compiles, compiling_ahead
 from headstream.tasks.steps.report_steps import index_results, record_study, write_report
 from headstream.tasks.steps.study_steps import make_models, make_text, require_device, require_success, require_text
@@ -56,7 +56,7 @@ def run_study(study: ShippedStudy | NamedStudy | Study, within_hours: float | No
 
 def _run_look(study: Study, started: float) -> Path:
     """Make whatever a study lacks with the seeds that it has at a look, or at all, and its report."""
-    jobs, steps = models_at_once(study.resources), study_graph(study)
+    jobs, steps = study.resources.models_at_once, study_graph(study)
     planned = plan_steps(steps)
     require_space(planned)
     require_device(study)
@@ -80,7 +80,7 @@ def _ends_by(study: Study, started: float, within_hours: float | None) -> bool:
     """Tell if what a study lacks will be made in time, as far as is known before."""
     if within_hours is None:
         return True
-    seconds = seconds_left(plan_artifacts(study), models_at_once(study.resources))
+    seconds = seconds_left(plan_artifacts(study), study.resources.models_at_once)
     return time.monotonic() - started + seconds <= 3600 * within_hours
 
 

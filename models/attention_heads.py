@@ -94,22 +94,27 @@ class Attention(DeclaringModule):
         q: Float[Tensor, "batch head pos d_head"],
         k: Float[Tensor, "batch group pos d_head"],
         v: Float[Tensor, "batch group pos d_value"],
+        first: int = 0,
     ) -> tuple[
         Float[Tensor, "batch head pos d_head"],
         Float[Tensor, "batch head pos d_head"],
         Float[Tensor, "batch head pos d_value"],
     ]:
-        """Queries, keys and values from products with W_Q, W_K and W_V: biases, norms, rotations, one for each head."""
+        """Queries, keys and values from products with W_Q, W_K and W_V: biases, norms, rotations, one for each head.
+
+        They are of the positions from `first` on.
+        """
         _, _, b_K, b_V = self.stored_keys_and_values()
-        return self._finished_queries(q, self.b_Q), self._finished_keys(k, b_K), self._finished_values(v, b_V)
+        keys = self._finished_keys(k, b_K, first)
+        return self._finished_queries(q, self.b_Q, first), keys, self._finished_values(v, b_V)
 
-    def _finished_queries(self, q: Tensor, bias: Tensor | None) -> Tensor:
+    def _finished_queries(self, q: Tensor, bias: Tensor | None, first: int = 0) -> Tensor:
         q = self.q_norm(q if bias is None else q + bias[:, None])
-        return self.rotary(q) if self.positions == "rotary" else q
+        return self.rotary(q, first) if self.positions == "rotary" else q
 
-    def _finished_keys(self, k: Tensor, bias: Tensor | None) -> Tensor:
+    def _finished_keys(self, k: Tensor, bias: Tensor | None, first: int = 0) -> Tensor:
         k = self.smeared(self.k_norm(k if bias is None else k + bias[:, None]))
-        return self.to_heads(self.rotary(k) if self.positions == "rotary" else k, dim=1)
+        return self.to_heads(self.rotary(k, first) if self.positions == "rotary" else k, dim=1)
 
     def _finished_values(self, v: Tensor, bias: Tensor | None) -> Tensor:
         return self.to_heads(v if bias is None else v + bias[:, None], dim=1)
@@ -147,11 +152,14 @@ class Attention(DeclaringModule):
         """Expand stored keys or values along an axis, to one per head."""
         return stored
 
-    def added_positions(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "pos d_model"] | None:
+    def added_positions(
+        self, x: Float[Tensor, "batch pos d_model"], first: int = 0
+    ) -> Float[Tensor, "pos d_model"] | None:
         """The vectors that shortformer positions add to the input of queries and keys; None with other positions."""
+        n = first + x.shape[1]
         if self.W_pos is not None:
-            return self.W_pos[: x.shape[1]].to(x.dtype)
-        return sinusoids(x.shape[1], x.shape[2], x) if self.positions == "shortformer" else None
+            return self.W_pos[first:n].to(x.dtype)
+        return sinusoids(n, x.shape[2], x)[first:] if self.positions == "shortformer" else None
 
     def position_scores(self, n: int) -> Float[Tensor, "*head q_pos k_pos"]:
         """Scores by position alone: -inf for hidden keys, and the bias of relative positions."""
@@ -168,8 +176,9 @@ class Attention(DeclaringModule):
         return self.position_bias[:, self.distances.start : self.distances.stop : self.distances.step]
 
     def pattern(self, scores: Float[Tensor, "batch head q_pos k_pos"]) -> Float[Tensor, "batch head q_pos k_pos"]:
-        """The attention pattern from scores of queries and keys, q k times their scale for every pair."""
-        scores = soft_capped(scores, self.score_cap) + self.position_scores(scores.shape[-1])
+        """The attention pattern from scores, q k times their scale; queries stand at the last positions of keys."""
+        n_queries, n_keys = scores.shape[-2:]
+        scores = soft_capped(scores, self.score_cap) + self.position_scores(n_keys)[..., n_keys - n_queries :, :]
         return (scores if self.top_k is None else keep_top(scores, self.top_k)).softmax(dim=-1)
 
     def mix(
@@ -190,11 +199,11 @@ class Attention(DeclaringModule):
 
     def mix_projected(
         self,
-        q: Float[Tensor, "batch head pos d_head"],
-        k: Float[Tensor, "batch head pos d_head"],
-        v: Float[Tensor, "batch head pos d_value"],
-    ) -> Float[Tensor, "batch head pos d_value"]:
-        """The values that each head mixed, before gates, from queries, keys and values that are given."""
+        q: Float[Tensor, "batch head q_pos d_head"],
+        k: Float[Tensor, "batch head k_pos d_head"],
+        v: Float[Tensor, "batch head k_pos d_value"],
+    ) -> Float[Tensor, "batch head q_pos d_value"]:
+        """The values that each head mixed, before gates, by queries of the last of the positions of keys and values."""
         return self.pattern((q * self.scale) @ k.transpose(2, 3)) @ v
 
     def mix_fused(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch head pos d_value"]:

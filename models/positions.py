@@ -36,9 +36,9 @@ class Rotary:
     stretch: float = 1.0  # of wavelengths
     stretched: tuple[float, ...] | None = None  # wavelengths up to which none, and from which on all is stretched
 
-    def __call__(self, x: Float[Tensor, "*batch pos d_head"]) -> Float[Tensor, "*batch pos d_head"]:
-        """Rotate queries or keys; those at the first position stay."""
-        sin, cos = _waves(x.shape[-2], self.rates(x), x).unflatten(1, (-1, 2)).unbind(-1)
+    def __call__(self, x: Float[Tensor, "*batch pos d_head"], first: int = 0) -> Float[Tensor, "*batch pos d_head"]:
+        """Rotate queries or keys of positions from `first` on; those at position 0 stay."""
+        sin, cos = _waves(first + x.shape[-2], self.rates(x), x)[first:].unflatten(1, (-1, 2)).unbind(-1)
         turned, rest = x[..., : self.width], x[..., self.width :]
         pairs, axis = ((2, -1), -2) if self.half_split else ((-1, 2), -1)
         first, second = turned.unflatten(-1, pairs).unbind(axis)

@@ -4,7 +4,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headstream.models.prompts.patched_runs import BaseRun, feed_forward_written, heads_written, logits_of
+from headstream.models.prompts.patched_runs import (
+    BaseRun,
+    change_of_feed_forward,
+    change_of_heads,
+    first_difference,
+    logits_of,
+)
 
 
 @torch.inference_mode()
@@ -15,16 +21,33 @@ def circuit_logits(
 
     With all edges it is the clean run, with none the corrupt one.
     """
-    model, graph = corrupt.model, corrupt.graph
+    embedding = corrupt.model.embed(clean)
+    first = first_difference(corrupt, embedding)
+    return logits_between(corrupt.from_position(first), embedding[:, first:], circuit)
+
+
+@torch.inference_mode()
+def logits_between(
+    corrupt: BaseRun, embedding: Float[Tensor, "pair pos d_model"], circuit: Bool[Tensor, "edge"]
+) -> Float[Tensor, "pair d_vocab"]:
+    """As `circuit_logits`, of a run from the first position on that may differ, and the clean embeddings there.
+
+    A reader that no edge of the circuit enters reads what it reads at the corrupt prompt, and isn't computed again.
+    """
+    graph = corrupt.graph
     changes = torch.zeros_like(corrupt.written)
-    changes[0] = model.embed(clean) - corrupt.embedding
-    for level, sublayer in zip(graph.levels, corrupt.sublayers, strict=False):
+    changes[0] = embedding - corrupt.embedding
+    for level in graph.levels:
         mask = graph.table(circuit, level)
-        if not mask.any():
+        readers = mask.any(1).nonzero()[:, 0].to(changes.device)
+        if not len(readers):
             continue
-        inputs, layer = corrupt.inputs(level, mask, changes), model.layers[level.layer]
-        attends = level.kind == "attention"
-        written = heads_written(layer, inputs) if attends else feed_forward_written(layer, inputs[0])
-        changes[sublayer.writers] = written - corrupt.written[sublayer.writers]
-    mask = graph.table(circuit, graph.levels[-1])
-    return logits_of(model, corrupt.inputs(graph.levels[-1], mask, changes)[0]) if mask.any() else corrupt.logits
+        inputs = corrupt.inputs(level, mask[mask.any(1)], changes)
+        if level.kind == "logits":
+            return logits_of(corrupt.model, inputs[0])
+        writers = corrupt.sublayers[level.place].writers
+        if level.kind == "attention":
+            changes[writers] = change_of_heads(corrupt, level, readers, inputs)
+        else:
+            changes[writers] = change_of_feed_forward(corrupt, level, inputs)
+    return corrupt.logits

@@ -3,20 +3,19 @@
 Source: Mueller et al. 2025 (MIB: sizes, CMD, CPR); Wang et al. 2022 (completeness).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headstream.models.prompts.circuit_runs import circuit_logits
+from headstream.models.prompts.circuit_runs import logits_between
 from headstream.models.prompts.graph import PromptGraph
+from headstream.models.prompts.graph_sizes import FRACTIONS as FRACTIONS
 from headstream.models.prompts.pairs import Pairs
-from headstream.models.prompts.patched_runs import base_run
+from headstream.models.prompts.patched_runs import base_run, where_they_differ
 from headstream.models.transformer import Transformer
-
-FRACTIONS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # of all edges
 
 
 class Judged(NamedTuple):
@@ -45,14 +44,21 @@ def random_circuit(n: int, graph: PromptGraph, generator: torch.Generator) -> Bo
 
 def judge(model: Transformer, pairs: Pairs, circuits: Sequence[Bool[Tensor, "edge"]], at_once: int = 16) -> Judged:
     """Run circuits on pairs, so many pairs at a time."""
-    log_odds, kl = [], []
+    return Judged(*(torch.cat(parts, 1) for parts in zip(*_judged(model, pairs, circuits, at_once), strict=True)))
+
+
+@torch.inference_mode()
+def _judged(
+    model: Transformer, pairs: Pairs, circuits: Sequence[Bool[Tensor, "edge"]], at_once: int
+) -> Iterator[Judged]:
     for batch in pairs.batches(at_once):
-        corrupt, clean = base_run(model, batch.corrupt), base_run(model, batch.clean)
-        whole = clean.logits.log_softmax(-1)
-        own = [circuit_logits(corrupt, batch.clean, circuit) for circuit in circuits]
-        log_odds.append(torch.stack([batch.log_odds(logits) for logits in own]))
-        kl.append(torch.stack([(whole.exp() * (whole - logits.log_softmax(-1))).sum(-1) for logits in own]))
-    return Judged(torch.cat(log_odds, 1), torch.cat(kl, 1))
+        clean, corrupt = where_they_differ(base_run(model, batch.clean), base_run(model, batch.corrupt))
+        whole, log_odds, kl = clean.logits.log_softmax(-1), [], []
+        for circuit in circuits:
+            logits = clean.logits if circuit.all() else logits_between(corrupt, clean.embedding, circuit)
+            log_odds.append(batch.log_odds(logits))
+            kl.append((whole.exp() * (whole - logits.log_softmax(-1))).sum(-1))
+        yield Judged(torch.stack(log_odds), torch.stack(kl))
 
 
 def faithfulness(

@@ -15,7 +15,14 @@ from torch import Tensor
 from headstream.models.norms import Norm
 from headstream.models.prompts.graph import Level, PromptGraph
 from headstream.models.prompts.pairs import Pairs
-from headstream.models.prompts.patched_runs import BaseRun, base_run
+from headstream.models.prompts.patched_runs import (
+    BaseRun,
+    Earlier,
+    base_run,
+    mixed_values,
+    projected_of,
+    where_they_differ,
+)
 from headstream.models.transformer import Layer, Transformer
 
 STEPS = 5
@@ -30,17 +37,18 @@ def edge_scores(model: Transformer, pairs: Pairs, steps: int | None = STEPS) -> 
     respect to what its reader reads, summed over positions. With `steps` the gradient is the mean over so many points
     between the embeddings of the two prompts (EAP-IG); with None it is that at the clean prompt (EAP).
     """
-    clean, corrupt = base_run(model, pairs.clean), base_run(model, pairs.corrupt)
-    graph, difference = clean.graph, clean.written - corrupt.written
-    scores = difference.new_zeros(graph.n_edges, len(pairs))
+    clean, corrupt = where_they_differ(base_run(model, pairs.clean), base_run(model, pairs.corrupt))
+    graph, difference = clean.graph, (clean.written - corrupt.written).transpose(0, 1).contiguous()
+    scores = difference.new_zeros(len(pairs), graph.n_edges)
     points = [1.0] if steps is None else [(step + 0.5) / steps for step in range(steps)]
     for t in points:
         embedding = corrupt.embedding + t * (clean.embedding - corrupt.embedding)
-        for level, gradients in _gradients(model, clean, embedding, pairs):
+        for level, gradients in _gradients(clean, embedding, pairs):
+            table = scores[:, level.edges].unflatten(1, (len(level.readers), level.n_writers))
             for writers, gradient in gradients:
-                table = torch.einsum("ubpd,rbpd->rub", difference[writers], gradient)
-                graph.table(scores, level)[:, writers] += table / len(points)
-    return scores
+                along = gradient.transpose(0, 1).flatten(2) @ difference[:, writers].flatten(2).mT
+                table[:, :, writers] += along / len(points)
+    return scores.T
 
 
 def node_scores(model: Transformer, pairs: Pairs) -> Float[Tensor, "writer pair"]:
@@ -63,14 +71,14 @@ class _Tapped:
 
 
 def _gradients(
-    model: Transformer, run: BaseRun, embedding: Float[Tensor, "pair pos d_model"], pairs: Pairs
+    run: BaseRun, embedding: Float[Tensor, "pair pos d_model"], pairs: Pairs
 ) -> Iterator[tuple[Level, Iterator[tuple[slice, ReaderGradients]]]]:
     """For each level, and each part of its writers, the gradients of the log-odds by what its readers read of them."""
-    tapped = _Tapped()
+    model, tapped = run.model, _Tapped()
     with torch.enable_grad():
         x = embedding.clone().requires_grad_()
-        for layer in model.layers:
-            x = _run_tapped(layer, x, tapped)
+        for layer, earlier in zip(model.layers, run.earlier, strict=True):
+            x = _run_tapped(layer, x, earlier, tapped)
         read = model.final_norm(x).clone()
         tapped.streams.append(x)
         tapped.taps.append((read,))
@@ -81,21 +89,10 @@ def _gradients(
         yield level, _carried_back(run, level, by_reader, tapped)
 
 
-def _run_tapped(layer: Layer, x: Float[Tensor, "pair pos d_model"], tapped: _Tapped) -> Tensor:
+def _run_tapped(layer: Layer, x: Float[Tensor, "pair pos d_model"], earlier: Earlier, tapped: _Tapped) -> Tensor:
     """A layer's forward pass, with its taps."""
-    attention = layer.attention
-    read = layer.read(x).to(attention.W_Q.dtype)
-    added = attention.added_positions(read)
-    placed = read if added is None else read + added
-    W_K, W_V, _, _ = attention.stored_keys_and_values()
-    taps = tuple(
-        torch.einsum("bpd,hdw->bhpw", part, weight)
-        for part, weight in ((placed, attention.W_Q), (placed, W_K), (read, W_V))
-    )
-    z = attention.mix_projected(*attention.finished(*taps))
-    if attention.gates is not None:
-        z = z * attention.gates(read)[..., None].to(z.dtype)
-    out = attention.write(z)
+    taps = projected_of(layer, x, earlier.n)
+    out = layer.attention.write(mixed_values(layer, taps, earlier))
     tapped.streams.append(x)
     tapped.taps.append(taps)
     tapped.outputs.append(out)

@@ -9,9 +9,16 @@ from torch.nn.functional import one_hot
 
 from headstream.models.prompts.graph import Level
 from headstream.models.prompts.pairs import Pairs
-from headstream.models.prompts.patched_runs import BaseRun, feed_forward_written, heads_written, logits_of
+from headstream.models.prompts.patched_runs import (
+    BaseRun,
+    change_of_feed_forward,
+    change_of_heads,
+    logits_of,
+    stream_after,
+    where_they_differ,
+)
 
-RUNS_AT_ONCE = 2**13  # positions of all runs together
+RUNS_AT_ONCE = 2**11  # positions of all runs together
 
 Changes = Float[Tensor, "run pair pos d_model"]  # of what a sublayer writes
 
@@ -21,12 +28,13 @@ def exact_edge_effects(
     clean: BaseRun, corrupt: BaseRun, pairs: Pairs, edges: Sequence[int]
 ) -> Float[Tensor, "chosen pair"]:
     """By how much the log-odds fall if an edge, and it alone, carries what its writer writes at the corrupt prompt."""
+    clean, corrupt = where_they_differ(clean, corrupt)
     changes, whole = corrupt.written - clean.written, pairs.log_odds(clean.logits)
     effects = whole.new_zeros(len(edges), len(pairs))
     for level in clean.graph.levels:
         of_level = range(level.edges.start, level.edges.stop)
         chosen = [(i, edge - level.first_edge) for i, edge in enumerate(edges) if edge in of_level]
-        for some in _at_a_time(chosen, pairs):
+        for some in _at_a_time(chosen, clean):
             place = torch.tensor([place for _, place in some])
             mask = one_hot(place % level.n_writers, level.n_writers)
             inputs = clean.inputs(level, mask, changes)
@@ -49,44 +57,43 @@ def exact_node_effects(
     First by how much they fall if it writes what it writes at the corrupt prompt (noising), then by how much they rise
     at the corrupt prompt if it writes what it writes at the clean one (denoising). The embedding has NaN.
     """
+    clean, corrupt = where_they_differ(clean, corrupt)
     noised, restored = (torch.full((len(clean.graph.writers), len(pairs)), torch.nan).to(clean.logits) for _ in "12")
     for run, other, effects, sign in ((clean, corrupt, noised, -1), (corrupt, clean, restored, 1)):
         changes, whole = other.written - run.written, pairs.log_odds(run.logits)
         for level, sublayer in zip(run.graph.levels, run.sublayers, strict=False):
-            for some in _at_a_time(list(range(sublayer.writers.start, sublayer.writers.stop)), pairs):
+            for some in _at_a_time(list(range(sublayer.writers.start, sublayer.writers.stop)), clean):
                 effects[some] = sign * (pairs.log_odds(logits_after(run, level, changes[some])) - whole)
     return noised, restored
 
 
 def logits_after(run: BaseRun, level: Level, changes: Changes) -> Float[Tensor, "run pair d_vocab"]:
     """Logits after the last token if the sublayer of a level writes something else: each change apart."""
-    layer, traced = run.model.layers[level.layer], run.traces[level.layer]
-    n_pairs = len(traced.residual_in)
-    stream, attention_out = (part.repeat(len(changes), 1, 1) for part in (traced.residual_in, traced.attention_out))
-    changed = changes.flatten(0, 1)
+    layer, place, n_runs = run.model.layers[level.layer], level.place, len(changes)
+
+    def repeated(x: Float[Tensor, "pair pos d_model"]) -> Float[Tensor, "runs_pair pos d_model"]:
+        return x.repeat(n_runs, 1, 1)
+
+    output = repeated(run.sublayers[place].output) + changes.flatten(0, 1)
     if level.kind == "attention":
-        _, x = layer.after_attention(stream, attention_out + changed)
+        _, x = layer.after_attention(repeated(run.streams[place]), output)
     else:
-        assert traced.feed_forward_out is not None
-        output = traced.feed_forward_out.repeat(len(changes), 1, 1) + changed
-        x = layer.residual_after(layer.residual_mid(stream, attention_out), output)
-    for later in run.model.layers[level.layer + 1 :]:
-        x = later(x)
-    return logits_of(run.model, x).unflatten(0, (len(changes), n_pairs))
+        mid = layer.residual_mid(run.streams[place - 1], run.sublayers[place - 1].output)
+        x = layer.residual_after(repeated(mid), output)
+    for later, earlier in zip(run.model.layers[level.layer + 1 :], run.earlier[level.layer + 1 :], strict=True):
+        x = stream_after(later, x, earlier.repeated(n_runs))
+    return logits_of(run.model, x).unflatten(0, (n_runs, -1))
 
 
 def _change(run: BaseRun, level: Level, reader: int, read: Float[Tensor, "pair pos d_model"]) -> Tensor:
     """The change of what a level's sublayer writes if one of its readers reads something else."""
-    layer, stream = run.model.layers[level.layer], run.streams[run.graph.levels.index(level)]
     if level.kind == "feed_forward":
-        return feed_forward_written(layer, read) - feed_forward_written(layer, stream)
-    inputs = stream.expand(len(level.readers), *stream.shape).clone()
-    before = heads_written(layer, inputs)
-    inputs[reader] = read
-    return (heads_written(layer, inputs) - before).sum(0)
+        return change_of_feed_forward(run, level, read)
+    return change_of_heads(run, level, torch.tensor([reader], device=read.device), read[None]).sum(0)
 
 
-def _at_a_time(items: Sequence, pairs: Pairs) -> Iterator[list]:
-    size = max(1, RUNS_AT_ONCE // pairs.clean.numel())
+def _at_a_time(items: Sequence, run: BaseRun) -> Iterator[list]:
+    n_pairs, n_positions, _ = run.embedding.shape
+    size = max(1, RUNS_AT_ONCE // (n_pairs * n_positions))
     for start in range(0, len(items), size):
         yield list(items[start : start + size])

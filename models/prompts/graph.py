@@ -30,6 +30,7 @@ class Level:
     readers: tuple[_Reader, ...]
     n_writers: int  # that it reads: so many of the graph's, the first ones
     first_edge: int
+    place: int  # among all levels
 
     @property
     def edges(self) -> slice:
@@ -62,7 +63,7 @@ class PromptGraph:
         n_writers: int,
     ) -> None:
         first = self.levels[-1].edges.stop if self.levels else 0
-        self.levels.append(Level(layer, kind, readers, n_writers, first))
+        self.levels.append(Level(layer, kind, readers, n_writers, first, len(self.levels)))
 
     @property
     def n_edges(self) -> int:

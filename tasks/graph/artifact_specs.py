@@ -65,21 +65,25 @@ def training_spec(cell: Cell, tokens: Artifact, numerics: Numerics | None = None
     return _spec("training", cell.trained_as, {"tokens": tokens}, asdict(numerics))
 
 
-def analysis_spec(stage: Stage, config: AnalysisConfig, inputs: Inputs) -> Spec:
-    """Decided by that stage's part of [analysis], by what it reads, and by the model's id, which is in rows.
+def analysis_spec(stage: Stage, config: AnalysisConfig, inputs: Inputs, part: str = "") -> Spec:
+    """Decided by that stage's section of [analysis], by what it reads, and by the model's id, which is in rows.
 
     And by the device, if it isn't the CPU, which rounds differently.
     """
     model_id = inputs["model"].manifest.facts["model_id"]
-    slice_ = {"analysis": stage.part_of(config).model_dump(mode="json"), "model_id": model_id}
+    slice_ = {"analysis": stage.part_of(config).model_dump(mode="json"), "model_id": model_id, **_of(part)}
     numerics = {} if config.device == "cpu" else {"device": config.device}
     return _spec(stage.name, slice_, inputs, numerics)
 
 
-def shared_input_spec(stage: Stage, config: BaseModel) -> Spec:
-    """Decided by the stage's part of [analysis], and by the files that it names."""
+def shared_input_spec(stage: Stage, config: BaseModel, part: str = "") -> Spec:
+    """Decided by the stage's section of [analysis], or a part of it, and by the files that it names."""
     files = resolve(stage.fingerprint)(config) if stage.fingerprint else {}
-    return _spec(stage.name, {"analysis": config.model_dump(mode="json"), "files": files})
+    return _spec(stage.name, {"analysis": config.model_dump(mode="json"), "files": files, **_of(part)})
+
+
+def _of(part: str) -> dict[str, str]:
+    return {"part": part} if part else {}
 
 
 def costs_spec(config: CostsConfig, study: str) -> Spec:
@@ -95,9 +99,9 @@ def record_spec(
 
     A record names the one it supersedes: going back to an earlier config makes a new record, not that of then.
     """
-    inputs = {artifact.manifest.stage: artifact for artifact in shared}
+    inputs = {artifact.named: artifact for artifact in shared}
     for outcome in outcomes:
-        inputs |= {f"{artifact.manifest.stage}/{outcome.model_id}": artifact for artifact in outcome.artifacts}
+        inputs |= {f"{artifact.named}/{outcome.model_id}": artifact for artifact in outcome.artifacts}
     slice_ = {
         "study": dict(config),
         "failures": {outcome.cell: outcome.failure for outcome in outcomes if outcome.failure},

@@ -66,6 +66,7 @@ def _import_step(cell: ImportedCell, tokens: StepName, corpus: StepName) -> Step
         arguments_of=arguments,
         cell_id_of=lambda spec: artifact_specs.cell_id(cell, spec),
         size=Size(
+            architecture=cell.architecture,
             pass_flops=forward_flops(cell.architecture, cell.d_vocab, cell.architecture.n_ctx),
             n_ctx=cell.architecture.n_ctx,
             n_checkpoints=n_checkpoints,

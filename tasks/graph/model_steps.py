@@ -8,10 +8,10 @@ from headstream.tasks.graph import artifact_specs
 from headstream.tasks.graph.base_roles import stages_for_roles, with_named_heads
 from headstream.tasks.graph.step import Inputs, Step, StepName
 from headstream.tasks.storage.artifact import Spec
-from headstream.tasks.study.analyses import ANALYSES
+from headstream.tasks.study.analyses import ANALYSES, DECLARED
 from headstream.tasks.study.cells import Cell
 from headstream.tasks.study.schema import Study
-from headstream.tasks.study.stage import Passes, Size, Stage
+from headstream.tasks.study.stage import Passes, Size, Stage, resolve
 from headstream.tasks.study.stages import TRAINING
 from headstream.tasks.training.numerics import resolve_numerics, training_flops
 from headstream.tasks.training.training_steps import kept_steps, step_count
@@ -56,6 +56,7 @@ def training_step(cell: Cell, tokens: StepName, vocabulary: int, gpu_share: floa
         arguments_of=arguments,
         cell_id_of=lambda spec: artifact_specs.cell_id(cell, spec),
         size=Size(
+            architecture=cell.architecture,
             pass_flops=forward_flops(cell.architecture, vocabulary, cell.architecture.n_ctx),
             n_ctx=cell.architecture.n_ctx,
             n_checkpoints=n_checkpoints,
@@ -82,11 +83,19 @@ def analysis_steps(
     roles = {**shared, **model.inputs, "model": model.name}
     for name in study.analysis.stages:
         if not ANALYSES[name].is_idle(study.analysis) and passes in ANALYSES[name].measures:
-            yield _analysis_step(ANALYSES[name], study, model, roles)
+            for part in _parts(ANALYSES[name], study):
+                yield _analysis_step(ANALYSES[name], part, study, model, roles)
 
 
-def _analysis_step(stage: Stage, study: Study, model: Step, roles: Mapping[str, StepName]) -> Step:
-    config = study.analysis
+def _parts(stage: Stage, study: Study) -> list[str]:
+    """The parts into which an input of a stage is split, each of which it measures apart; one without name if none."""
+    split = [read for role in stage.reads if (read := DECLARED.get(role)) and read.split_by]
+    return list(split[0].parts_of(study.analysis)) if split else [""]
+
+
+def _analysis_step(stage: Stage, part: str, study: Study, model: Step, roles: Mapping[str, StepName]) -> Step:
+    config, threads = study.analysis, _threads(study)
+    size = replace(model.size, bytes=0, flops=0.0)
 
     def arguments(spec: Spec, inputs: Inputs) -> dict[str, object]:
         return {
@@ -94,17 +103,30 @@ def _analysis_step(stage: Stage, study: Study, model: Step, roles: Mapping[str, 
             "config": config,
             "model_id": inputs["model"].manifest.facts["model_id"],
             "inputs": {role: artifact.folder for role, artifact in inputs.items()},
+            "threads": threads,
         }
 
     return Step(
         stage,
         model.subject,
-        inputs={role: roles[role] for role in stage.reads},
-        spec_of=lambda inputs: artifact_specs.analysis_spec(stage, config, inputs),
+        part=part,
+        inputs={role: roles.get(f"{role} {part}") or roles[role] for role in stage.reads},
+        spec_of=lambda inputs: artifact_specs.analysis_spec(stage, config, inputs, part),
         arguments_of=arguments,
         work="headstream.tasks.measuring.measure:measure",
-        size=replace(model.size, bytes=0, flops=0.0),
+        size=size,
         budget=stage.part_of(config),
+        counted=resolve(stage.counts_work)(stage.part_of(config), size, threads) if stage.counts_work else None,
         bytes=BYTES_PER_RESULT + stage.cost.checkpoints * model.size.checkpoint_bytes,
         gpus=study.resources.gpus if config.device == "cuda" else 0.0,
     )
+
+
+def _threads(study: Study) -> int:
+    """Threads of a measurement: where a study has fewer of them than there are cores, each has several."""
+    if study.runner != "threads":
+        return max(1, int(study.resources.cpus))
+    busy = [stage for name in study.analysis.stages if not (stage := ANALYSES[name]).is_idle(study.analysis)]
+    n_models = len(study.cells) + len(study.models)
+    n_measurements = n_models * sum(len(_parts(stage, study)) for stage in busy)
+    return max(1, study.resources.models_at_once // n_measurements)

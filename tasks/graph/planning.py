@@ -20,7 +20,10 @@ BYTES_INDEXED_PER_MODEL = 1_000_000
 
 @dataclass(frozen=True)
 class PlannedArtifact:
-    """An artifact that a study needs: made or to make, why, and what making it takes: seconds of one core, bytes."""
+    """An artifact that a study needs: made or to make, why, and what making it takes.
+
+    That is seconds of one core, bytes of disk, and bytes of memory where its stage counts them.
+    """
 
     stage: str
     subject: str
@@ -31,6 +34,7 @@ class PlannedArtifact:
     is_shared: bool = False  # by all models
     measures_model: bool = False
     in_work: bool = False
+    memory_bytes: int = 0
 
 
 def plan_artifacts(study: Study) -> list[PlannedArtifact]:
@@ -60,7 +64,10 @@ def _planned(step: Step, history: StoreHistory, found: dict[StepName, Artifact |
         if artifact:
             found[step.name] = artifact
     seconds, size = (0.0, 0) if done else (history.seconds(step), history.bytes(step))
-    return PlannedArtifact(*step.name, done, why, seconds, size, step.is_shared, step.measures_model)
+    memory = 0 if done or step.counted is None else step.counted.memory_bytes
+    return PlannedArtifact(
+        *step.name, done, why, seconds, size, step.is_shared, step.measures_model, memory_bytes=memory
+    )
 
 
 def require_space(planned: Iterable[PlannedArtifact]) -> None:

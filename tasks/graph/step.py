@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from headstream.tasks.storage.artifact import Artifact, Spec
-from headstream.tasks.study.stage import Size, Stage
+from headstream.tasks.study.stage import Size, Stage, Work
 
 Inputs = Mapping[str, Artifact]  # what a step reads, by role
 
@@ -36,11 +36,13 @@ class Step:
     spec_of: Callable[[Inputs], Spec]
     arguments_of: Callable[[Spec, Inputs], Mapping[str, Any]]
     inputs: Mapping[str, StepName] = field(default_factory=dict)  # by role
+    part: str = ""  # of what its stage makes of the subject, where that is several artifacts: a prompt set
     work: str = ""  # module:function, where it isn't the stage's
     title: str = ""  # in Prefect's pages, where it isn't the stage's
     cell_id_of: Callable[[Spec], str] | None = None  # of one that makes a model: its name whatever comes of it
     size: Size = field(default_factory=Size)
     budget: BaseModel | None = None  # the section of [analysis] of one that measures a model
+    counted: Work | None = None  # where its stage counts its work
     bytes: int = 0  # that it will write, roughly
     is_shared: bool = False  # by all models
     gpus: float = 0.0  # the share of a GPU that it holds meanwhile
@@ -50,17 +52,17 @@ class Step:
     @property
     def name(self) -> StepName:
         """The name by which other steps refer to it."""
-        return StepName(self.stage.name, self.subject)
+        return StepName(f"{self.stage.name} {self.part}".strip(), self.subject)
 
     @property
     def run_name(self) -> str:
         """The name on Prefect's pages."""
-        return self.title or self.stage.title.format(stage=self.stage.name, subject=self.subject)
+        return self.title or self.stage.title.format(stage=self.name.stage, subject=self.subject)
 
     @property
     def seconds(self) -> float:
         """The seconds that it takes one core, by what its stage declares."""
-        return self.stage.seconds_for(self.size, self.budget)
+        return self.counted.seconds if self.counted else self.stage.seconds_for(self.size, self.budget)
 
     @property
     def makes_model(self) -> bool:

@@ -31,7 +31,7 @@ def study_graph(study: Study) -> list[Step]:
     """
     text = list(_text_steps(study))
     inputs = list(_shared_inputs(study))
-    shared = {step.stage.name: step.name for step in (*text, *inputs)}
+    shared = {step.name.stage: step.name for step in (*text, *inputs)}
     models = [*_steps_of_trained_models(study, shared)]
     if study.models:
         from headstream.tasks.graph.imported_steps import steps_of_imported_models  # imports torch
@@ -91,14 +91,16 @@ def _shared_inputs(study: Study) -> Iterator[Step]:
     read = {role for stage in busy for role in stage.reads}
     for stage in DECLARED.values():
         if stage.name in read:
-            yield _shared_input(stage, stage.part_of(study.analysis))
+            for part, config in stage.parts_of(study.analysis).items():
+                yield _shared_input(stage, part, config)
 
 
-def _shared_input(stage: Stage, config: BaseModel) -> Step:
+def _shared_input(stage: Stage, part: str, config: BaseModel) -> Step:
     return Step(
         stage,
-        stage.name,
-        spec_of=lambda inputs: artifact_specs.shared_input_spec(stage, config),
+        part or stage.name,
+        part=part,
+        spec_of=lambda inputs: artifact_specs.shared_input_spec(stage, config, part),
         arguments_of=lambda spec, inputs: {"config": config},
         bytes=BYTES_PER_RESULT,
         is_shared=True,

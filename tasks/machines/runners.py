@@ -1,6 +1,5 @@
 """Runners of a study's training and measuring: threads of this process, or a Ray cluster."""
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -23,7 +22,7 @@ def opened_runner(runner: Runner, resources: ResourcesConfig) -> Iterator[Submit
         UserError: Ray isn't installed, or a node of its cluster can't take part.
     """
     if runner == "threads":
-        opened = _opened_threads(models_at_once(resources))
+        opened = _opened_threads(resources.models_at_once)
     else:
         try:
             from headstream.tasks.machines.ray_cluster import opened_cluster
@@ -35,11 +34,6 @@ def opened_runner(runner: Runner, resources: ResourcesConfig) -> Iterator[Submit
         opened = opened_cluster(resources.cpus)
     with opened as submit:
         yield submit
-
-
-def models_at_once(resources: ResourcesConfig) -> int:
-    """Number of models that threads make at once: what the study says, or one per core."""
-    return resources.jobs or os.cpu_count() or 1
 
 
 @contextmanager

@@ -1,8 +1,11 @@
 """The pairs of a prompt set that a model can do, in batches, with what all that is measured on them shares."""
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float, Int
@@ -11,8 +14,12 @@ from torch import Tensor
 from headstream.models.prompts.graph import PromptGraph
 from headstream.models.prompts.pairs import Pairs
 from headstream.models.transformer import Transformer
-from headstream.tasks.prompts.asked_pairs import PAIRS_AT_ONCE
 from headstream.tasks.prompts.kept_pairs import KeptPairs
+
+BYTES_OF_A_RUN = 200 << 20  # of what writers wrote; a batch holds a few times as many
+MOST_AT_ONCE = 64
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -23,6 +30,7 @@ class MeasuredPairs:
     kept: KeptPairs
     odds: Float[Tensor, "2 pair"]
     clusters: Int[Tensor, "pair"]
+    threads: int = 1
 
     @cached_property
     def graph(self) -> PromptGraph:
@@ -44,12 +52,40 @@ class MeasuredPairs:
         n = min(n, len(self.clusters))
         return torch.arange(n) * len(self.clusters) // n
 
+    @property
+    def at_once(self) -> int:
+        """Number of pairs in a batch: as many as what is kept of a run of the longest leaves room for."""
+        longest = max(pairs.clean.shape[1] for _, pairs in self.kept.by_length())
+        each = len(self.graph.writers) * longest * self.model.architecture.d_model * self.model.W_E.itemsize
+        return max(1, min(MOST_AT_ONCE, BYTES_OF_A_RUN // each))
+
     def batches(self, places: Int[Tensor, "chosen"]) -> Iterator[tuple[Int[Tensor, "_"], Pairs]]:
         """The pairs at these places on the model's device, some at a time, of one length each, with their places."""
         wanted = torch.zeros(len(self.clusters), dtype=torch.bool)
         wanted[places] = True
         for own, pairs in self.kept.by_length():
             here = wanted[own].nonzero()[:, 0]
-            for some in here.split(PAIRS_AT_ONCE):
+            for some in here.split(self.at_once):
                 if len(some):
                     yield own[some], pairs[some].to(self.model.W_E.device)
+
+    def on_batches(
+        self, places: Int[Tensor, "chosen"], run: Callable[[Pairs], Found]
+    ) -> Iterator[tuple[Int[Tensor, "_"], Found]]:
+        """What a function finds on each batch of the pairs at these places, with their places: some side by side.
+
+        Each batch is computed by one thread, so that numbers don't depend on how many there are.
+        """
+        with ThreadPoolExecutor(self.threads) as pool:
+            running: deque[tuple[Tensor, Future[Found]]] = deque()
+            for own, pairs in self.batches(places):
+                running.append((own, pool.submit(run, pairs)))
+                if len(running) == self.threads:
+                    yield _done(running.popleft())
+            while running:
+                yield _done(running.popleft())
+
+
+def _done(running: tuple[Int[Tensor, "_"], "Future[Found]"]) -> tuple[Int[Tensor, "_"], Found]:
+    places, future = running
+    return places, future.result()

@@ -3,13 +3,16 @@
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from headstream.models.clustered_errors import ClusteredMean, clustered_mean
+from headstream.models.nodes import Head, Node
 from headstream.models.prompts.certainty import agreement, surely_in
 from headstream.models.prompts.circuits import mean_jaccard, resampled_circuits, strongest
 from headstream.models.prompts.exact_effects import exact_edge_effects, exact_node_effects
+from headstream.models.prompts.head_looks import PLACES, head_looks
+from headstream.models.prompts.pairs import Pairs
 from headstream.models.prompts.patched_runs import base_run
 from headstream.tasks.measuring.measured_pairs import MeasuredPairs
 from headstream.tasks.study.analyses.prompt_circuits_config import PromptCircuitsConfig
@@ -21,11 +24,15 @@ def node_rows(own: MeasuredPairs, n_pairs: int) -> list[_Row]:
     """A row for each head and feed-forward layer: its exact effect, patched both ways, on at most so many pairs."""
     writers, sample = own.graph.writers, own.sample(n_pairs)
     effects = torch.empty(2, len(writers), len(own.clusters), dtype=torch.float64)
-    for places, pairs in own.batches(sample):
+
+    def patched(pairs: Pairs) -> Tensor:
         both = exact_node_effects(base_run(own.model, pairs.clean), base_run(own.model, pairs.corrupt), pairs)
-        effects[:, :, places] = torch.stack(both).double().cpu()
+        return torch.stack(both).double().cpu()
+
+    for places, found in own.on_batches(sample, patched):
+        effects[:, :, places] = found
     noised, restored = (clustered_mean(each[:, sample], own.clusters[sample]) for each in effects)
-    whole = own.whole[sample].mean()
+    whole, looks = own.whole[sample].mean(), _look_columns(own, sample)
     return [
         {
             "node": str(node),
@@ -35,9 +42,35 @@ def node_rows(own: MeasuredPairs, n_pairs: int) -> list[_Row]:
             "restored_nats": restored.mean[i].item(),
             "restored_sem_nats": restored.sem[i].item(),
             "restored_share": (restored.mean[i] / whole).item(),
+            **looks.get(node, {}),
         }
         for i, node in list(enumerate(writers))[1:]
     ]
+
+
+def _look_columns(own: MeasuredPairs, sample: Int[Tensor, "chosen"]) -> dict[Node, _Row]:
+    """Of each head: from where it looks at what in most pairs, and what it writes on the answer directly."""
+    heads = [node for node in own.graph.writers if isinstance(node, Head)]
+    query, key = (torch.zeros(len(heads), len(own.clusters), dtype=torch.long) for _ in "12")
+    attention, direct = (torch.zeros(len(heads), len(own.clusters), dtype=torch.float64) for _ in "12")
+    for places, found in own.on_batches(sample, lambda pairs: head_looks(own.model, pairs)) if heads else ():
+        for kept, part in zip((query, key, attention, direct), found, strict=True):
+            kept[:, places] = part.to(kept)
+    written, columns = clustered_mean(direct[:, sample], own.clusters[sample]), dict[Node, _Row]()
+    for i, head in enumerate(heads):
+        looks = torch.stack([query[i, sample], key[i, sample]], 1)
+        kinds, which, times = looks.unique(dim=0, return_inverse=True, return_counts=True)
+        most = int(times.argmax())
+        seen_from, seen = (PLACES[place] for place in kinds[most].tolist())
+        columns[head] = {
+            "looks_from": seen_from,
+            "looks_at": seen,
+            "looks_share": times[most].item() / len(sample),
+            "looks_attention": attention[i, sample][which == most].mean().item(),
+            "direct_nats": written.mean[i].item(),
+            "direct_sem_nats": written.sem[i].item(),
+        }
+    return columns
 
 
 def edge_rows(
@@ -83,9 +116,13 @@ def edge_rows(
 
 def _patched(own: MeasuredPairs, sample: Tensor, edges: list[int]) -> Float[Tensor, "chosen pair"]:
     exact = torch.empty(len(edges), len(own.clusters), dtype=torch.float64)
-    for places, pairs in own.batches(sample):
+
+    def patched(pairs: Pairs) -> Tensor:
         clean, corrupt = base_run(own.model, pairs.clean), base_run(own.model, pairs.corrupt)
-        exact[:, places] = exact_edge_effects(clean, corrupt, pairs, edges).double().cpu()
+        return exact_edge_effects(clean, corrupt, pairs, edges).double().cpu()
+
+    for places, found in own.on_batches(sample, patched):
+        exact[:, places] = found
     return exact[:, sample]
 
 

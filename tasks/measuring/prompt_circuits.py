@@ -60,7 +60,7 @@ def _tables(
     found: dict[str, _Rows] = {"prompts": pair_rows(kept, odds), "prompt_scores": scores}
     on_progress(0.1)
     if scores[-1]["can_do_it"]:
-        own = MeasuredPairs(trained.model, kept, odds, clusters)
+        own = MeasuredPairs(trained.model, kept, odds, clusters, trained.threads)
         found |= _circuit_tables(config, own, on_progress)
         found |= formation_tables(config, own, found["prompt_edges"], every, trained.at)
     return found
@@ -72,8 +72,8 @@ def _circuit_tables(config: PromptCircuitsConfig, own: MeasuredPairs, on_progres
     nodes = node_rows(own, config.exact_pairs)
     on_progress(0.3)
     scores = torch.empty(own.graph.n_edges, len(own.clusters))
-    for places, pairs in own.batches(own.every):
-        scores[:, places] = edge_scores(own.model, pairs, config.steps).float().cpu()
+    for places, found in own.on_batches(own.every, lambda pairs: edge_scores(own.model, pairs, config.steps)):
+        scores[:, places] = found.float().cpu()
     on_progress(0.5)
     search = CircuitSearch(own, config, scores)
     curves, areas = search.found()

@@ -32,6 +32,7 @@ class TrainedModel:
     device: str = "cpu"
     others: Mapping[str, Path] = field(default_factory=dict)
     """Folders of what else the stage reads, by role."""
+    threads: int = 1  # that may compute side by side, each on its own batch
 
     @cached_property
     def tokens(self) -> Tokens:

@@ -36,8 +36,16 @@ def log_odds(model: Transformer, kept: KeptPairs) -> Float[Tensor, "2 pair"]:
         for some in torch.arange(len(places)).split(PAIRS_AT_ONCE):
             batch = pairs[some].to(model.W_E.device)
             for side, prompts in enumerate((batch.clean, batch.corrupt)):
-                odds[side, places[some]] = batch.log_odds(model(prompts)[:, -1]).double().cpu()
+                odds[side, places[some]] = batch.log_odds(last_logits(model, prompts)).double().cpu()
     return odds
+
+
+def last_logits(model: Transformer, tokens: Int[Tensor, "pair pos"]) -> Float[Tensor, "pair d_vocab"]:
+    """Logits after the last token."""
+    x = model.embed(tokens)
+    for layer in model.layers:
+        x = layer(x)
+    return model.unembed(model.final_norm(x[:, -1]))
 
 
 def pair_rows(kept: KeptPairs, odds: Float[Tensor, "2 pair"] | None) -> list[dict[str, Any]]:

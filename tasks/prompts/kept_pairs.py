@@ -55,14 +55,20 @@ class KeptPairs:
         return torch.tensor([numbers.setdefault(each.pair.template, len(numbers)) for each in self.kept])
 
     def by_length(self) -> Iterator[tuple[Int[Tensor, "chosen"], Pairs]]:
-        """Kept pairs of each length, with their places among all that are kept."""
+        """Kept pairs of each length that begin to differ at one position, with their places among all that are kept."""
         kept = [each.tokens for each in self.kept if not isinstance(each.tokens, str)]
-        for length in sorted({len(tokens.clean) for tokens in kept}):
-            places = [i for i, tokens in enumerate(kept) if len(tokens.clean) == length]
+        shapes = [(len(tokens.clean), _first_difference(tokens)) for tokens in kept]
+        for shape in sorted(set(shapes)):
+            places = [i for i, own in enumerate(shapes) if own == shape]
             own = [kept[i] for i in places]
             clean, corrupt = (torch.tensor([pair[side] for pair in own]) for side in (0, 1))
             rows = (answer_rows([pair[side] for pair in own]) for side in (2, 3))
             yield torch.tensor(places), Pairs(clean, corrupt, *rows)
+
+
+def _first_difference(tokens: TokenisedPair) -> int:
+    both = zip(tokens.clean, tokens.corrupt, strict=True)
+    return next(i for i, (clean, corrupt) in enumerate(both) if clean != corrupt)
 
 
 def kept_of_text(pairs: Sequence[PromptPair], tokens: Tokens, n_ctx: int, most: int) -> KeptPairs:

@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 def indexed_artifacts(store: Store) -> list[Artifact]:
-    """The latest record of each study, and the newest artifact of each stage and subject that they name.
+    """The latest record of each study, and the newest artifact of each stage, part and subject that they name.
 
     So what older code found about the same model doesn't count a second time.
     """
@@ -32,7 +32,7 @@ def indexed_artifacts(store: Store) -> list[Artifact]:
     if n_missing:
         log.warning("%d artifacts that studies name are not in the store: run those studies again", n_missing)
     found.sort(key=lambda artifact: (artifact.manifest.created, artifact.manifest.key))
-    newest = {(artifact.manifest.stage, subject_of(artifact)): artifact for artifact in found}
+    newest = {(artifact.named, subject_of(artifact)): artifact for artifact in found}
     return [artifact for _, artifact in sorted(newest.items())] + records
 
 

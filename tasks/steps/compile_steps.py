@@ -9,7 +9,6 @@ from headstream.tasks.errors import WorkError
 from headstream.tasks.graph.planning import PlannedArtifact
 from headstream.tasks.machines.child_process import call, run_in_process, wait_for_fork_server
 from headstream.tasks.machines.gpu_slots import gpu_slot
-from headstream.tasks.machines.runners import models_at_once
 from headstream.tasks.study.cells import Cell
 from headstream.tasks.study.schema import Study
 from headstream.tasks.training.compiled_kind import Kind, kind_of
@@ -47,7 +46,7 @@ def compile_for(study: Study, cells: Sequence[Cell], have_begun: Callable[[], bo
     process would only take a core from them.
     """
     vocabulary = study.tokenizer.vocabulary
-    kinds = islice(_compiled_kinds(cells, vocabulary), models_at_once(study.resources))
+    kinds = islice(_compiled_kinds(cells, vocabulary), study.resources.models_at_once)
     with suppress(WorkError, OSError):  # a model that needs what could not be compiled says why
         for kind in kinds:
             wait_for_fork_server()  # trainings may have begun when it is there

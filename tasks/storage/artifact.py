@@ -58,6 +58,11 @@ class Artifact:
         return json_sha256({name: file.sha256 for name, file in self.manifest.files.items() if not file.incidental})
 
     @property
+    def named(self) -> str:
+        """Its stage and, where that makes several artifacts of a subject, the part that it is of."""
+        return f"{self.manifest.stage} {self.manifest.config.get('part', '')}".strip()
+
+    @property
     def bytes(self) -> int:
         """Bytes of its files, its manifest not counted."""
         return sum(file.bytes for file in self.manifest.files.values())

@@ -3,20 +3,31 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
+from headstream.models.architecture import Architecture
+
 Passes = Literal["plain", "silenced", "changed"]
 """What interventions do to a model at its last checkpoint: nothing; silence heads, as if they had no W_O; or more."""
+
 FLOPS_PER_SECOND = {"cpu": 80e9, "cuda": 50e12}  # of one core, and of a GPU
 LARGE_PASS_FLOPS = 7e9  # from which a model is nearer to one of 100 M parameters than to those that studies train
+
+
+class Work(NamedTuple):
+    """What one artifact takes, as a stage counts it that knows more than numbers of passes."""
+
+    seconds: float  # of one core
+    memory_bytes: int  # held at most
 
 
 @dataclass(frozen=True)
 class Size:
     """The amount of work for one artifact, in the units of the costs of stages."""
 
+    architecture: Architecture | None = None  # of the model that is measured
     pass_flops: float = 0.0  # of a forward pass of one sequence
     n_ctx: int = 0  # tokens in a sequence
     n_checkpoints: int = 1
@@ -76,6 +87,8 @@ class Stage:
     description: str = ""  # of its section in [analysis]
     fingerprint: str = ""  # module:function, from its config to what else decides it: hashes of files that it reads
     cost: Cost = Cost()
+    split_by: str = ""  # field of its config, of whose items each is an artifact of its own
+    counts_work: str = ""  # module:function, from its config, a Size and threads to Work, if passes don't tell
     idle_without: str = ""  # `section.field` of [analysis] that is empty where it has nothing to do
     measures: tuple[Passes, ...] = ("plain", "silenced")  # models of which it does
     units: str = ""  # module:function, from its config and a size to its work, in units of its own
@@ -107,6 +120,14 @@ class Stage:
             return self.cost.seconds_for(size)
         usual, units = self.config(**(self.large_fields if size.is_large else {})), resolve(self.units)
         return self.cost.seconds_for(size, units(budget, size) / max(1.0, units(usual, size)))
+
+    def parts_of(self, analysis: BaseModel) -> dict[str, BaseModel]:
+        """The config of each of its artifacts, by the name of the item that it is of: its section, or a part of it."""
+        whole = self.part_of(analysis)
+        if not self.split_by:
+            return {"": whole}
+        items = getattr(whole, self.split_by)
+        return {item.label: whole.model_copy(update={self.split_by: (item,)}) for item in items}
 
     def is_idle(self, analysis: BaseModel) -> bool:
         """True if a study gives it nothing to do."""

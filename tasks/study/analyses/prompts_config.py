@@ -1,4 +1,4 @@
-"""The prompt sets that models are measured on, one artifact for all models."""
+"""The prompt sets that models are measured on, each an artifact for all models."""
 
 from typing import Literal, Self
 
@@ -26,6 +26,11 @@ class PromptSetConfig(BaseModel, frozen=True, extra="forbid", strict=True):
         " template if there are any.",
     )
 
+    @property
+    def label(self) -> str:
+        """Its name in tables and in the report."""
+        return self.name or self.set or ""
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.set is None) == (self.path is None):
@@ -45,7 +50,7 @@ class PromptsConfig(BaseModel, frozen=True, extra="forbid", strict=True):
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
-        names = [own.name or own.set for own in self.sets]
+        names = [own.label for own in self.sets]
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"two of [[prompts]] have the name {name!r}. Rename one.")
@@ -58,5 +63,6 @@ STAGE = Stage(
     config=PromptsConfig,
     description="Prompt sets.",
     fingerprint="headstream.tasks.prompts.prompt_writing:prompts_fingerprint",
-    title="read the prompts",
+    split_by="sets",
+    title="read the prompts {subject}",
 )

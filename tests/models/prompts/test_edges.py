@@ -9,6 +9,8 @@ from headstream.models.prompts.circuit_runs import circuit_logits
 from headstream.models.prompts.edge_scores import edge_scores, node_scores
 from headstream.models.prompts.exact_effects import exact_edge_effects, exact_node_effects
 from headstream.models.prompts.graph import PromptGraph
+from headstream.models.prompts.graph_sizes import count_edges, count_writers
+from headstream.models.prompts.head_looks import head_looks
 from headstream.models.prompts.pairs import Pairs, answer_rows
 from headstream.models.prompts.patched_runs import base_run
 
@@ -35,6 +37,7 @@ ARCHITECTURES = {
         "d_head": 6, "norm_offset": True, "embedding_scale": 3.0, "score_cap": 4.0, "logit_cap": 5.0,
         "score_scale": 0.4, "attention": "local", "attention_window": 3, "windowed_layers": (0,),
     },
+    "smeared": {"key_smearing": True, "positions": "rotary", "d_head": 6},
     "no layers": {"n_layers": 0},
 }  # fmt: skip
 
@@ -163,6 +166,25 @@ def test_scores_of_shared_keys_are_the_sums_of_those_of_the_heads_that_share_the
     for (is_own, *edge), score in scores.items():
         if is_own:
             close(score, scores[False, *edge])
+
+
+def test_numbers_by_formula_are_those_of_the_graph(model):
+    graph = PromptGraph(model.architecture)
+    assert count_edges(model.architecture) == graph.n_edges == len(graph.edges)
+    assert count_writers(model.architecture) == len(graph.writers)
+
+
+def test_direct_effects_of_all_writers_are_the_log_odds():
+    """With the last norm's scale frozen, and answers of one token each."""
+    model = random_model(scale=0.35, normalization="rmsnorm", positions="rotary", d_head=6)
+    generator = torch.Generator().manual_seed(3)
+    clean, corrupt = torch.randint(D_VOCAB, (2, 3, 8), generator=generator)
+    pairs = Pairs(clean, corrupt, answer_rows([[3], [4], [5]]), answer_rows([[6], [8], [1]]))
+    run = base_run(model, clean)
+    scale = model.final_norm.scale(run.streams[-1])[:, -1]
+    difference = (model.W_U[:, pairs.answers[:, 0]] - model.W_U[:, pairs.wrong[:, 0]]).T
+    of_embedding = (run.embedding[:, -1] * scale * difference).sum(1)
+    close(head_looks(model, pairs).direct.sum(0) + of_embedding, pairs.log_odds(run.logits))
 
 
 def test_counts_of_edges():

@@ -5,6 +5,7 @@ import torch
 from planted import induction_model
 from scipy.stats import rankdata
 
+from headstream.models.nodes import Head
 from headstream.models.prompts.certainty import agreement, halves, surely_in
 from headstream.models.prompts.circuits import (
     FRACTIONS,
@@ -19,6 +20,7 @@ from headstream.models.prompts.circuits import (
 )
 from headstream.models.prompts.edge_scores import edge_scores
 from headstream.models.prompts.exact_effects import exact_edge_effects, exact_node_effects
+from headstream.models.prompts.head_looks import PLACES, head_looks
 from headstream.models.prompts.pairs import Pairs, answer_rows
 from headstream.models.prompts.patched_runs import base_run
 
@@ -117,3 +119,21 @@ def test_agreement_is_that_of_the_numbers():
     told = agreement(2 * exact, exact)
     assert told == pytest.approx((1, 1, 1, 2))
     assert agreement(exact[:2], exact[:2])[0] != agreement(exact[:2], exact[:2])[0]
+
+
+def test_heads_of_the_circuit_look_where_they_were_planted_to(planted):
+    model, (pairs, clean, *_), _ = planted
+    looks = head_looks(model, pairs)
+    places = {str(node): i for i, node in enumerate(node for node in clean.graph.writers if isinstance(node, Head))}
+    for head, seen in {
+        "L1H1": ("the last token", "the answer"),
+        "L0H0": ("the answer", "the token that differs"),
+    }.items():
+        own = places[head]
+        found = {(PLACES[a], PLACES[b]) for a, b in zip(looks.query[own], looks.key[own], strict=True)}
+        assert found == {seen}
+        assert looks.attention[own].min() > 0.9
+    # Without norms the log-odds are a sum of what each writer adds.
+    difference = model.W_U[:, pairs.answers[:, 0]] - model.W_U[:, pairs.wrong[:, 0]]
+    written = clean.written[1:, :, -1]
+    torch.testing.assert_close(looks.direct, torch.einsum("hbd,db->hb", written, difference))

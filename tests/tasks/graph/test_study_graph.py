@@ -47,9 +47,23 @@ def test_a_study_has_its_text_once_and_its_analyses_for_each_model():
 def test_prompts_are_read_once_and_asked_of_each_model():
     steps = graph(grid={"seed": [0, 1]}, prompts=[{"set": "repeats"}])
     (prompts,) = [step for step in steps if step.stage.name == "prompts"]
+    assert prompts.run_name == "read the prompts repeats"
     asked = [step for step in steps if step.stage.name == "prompt-circuits"]
     assert [step.subject for step in asked] == ["seed=0", "seed=1"]
     assert {step.inputs["prompts"] for step in asked} == {prompts.name}
+
+
+def test_an_edit_of_one_row_measures_that_set_again_and_nothing_else(tmp_path):
+    files = {name: tmp_path / f"{name}.csv" for name in ("mine", "yours")}
+    for path in files.values():
+        path.write_text("prompt,corrupt,answer,wrong\nthe keys,the key, are, is\n")
+    steps = graph(prompts=[{"name": name, "path": str(path)} for name, path in files.items()])
+    read = {step.part: step for step in steps if step.stage.name == "prompts"}
+    before = {part: step.spec_of({}).key for part, step in read.items()}
+    files["mine"].write_text("prompt,corrupt,answer,wrong\nthe keys,the key, are, was\n")
+    assert [part for part, step in read.items() if step.spec_of({}).key != before[part]] == ["mine"]
+    asked = {step.name.stage: step.inputs["prompts"] for step in steps if step.stage.name == "prompt-circuits"}
+    assert asked == {f"prompt-circuits {part}": step.name for part, step in read.items()}
 
 
 def test_a_model_from_elsewhere_has_tokens_of_its_own(tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 
 from headstream.tasks.errors import UserError
-from headstream.tasks.prompts.prompt_writing import prompts_fingerprint, set_name, write_prompts
+from headstream.tasks.prompts.prompt_writing import prompts_fingerprint, write_prompts
 from headstream.tasks.prompts.written_prompts import read_written
 from headstream.tasks.study.schema import parse_study
 
@@ -14,7 +14,7 @@ def study(*prompts, **more):
 
 def test_sets_stand_beside_what_analysis_says_of_them():
     own = study({"set": "ioi"}, {"name": "mine", "path": "a.csv"}, analysis={"prompts": {"seed": 3}})
-    assert [set_name(one) for one in own.analysis.prompts.sets] == ["ioi", "mine"]
+    assert [one.label for one in own.analysis.prompts.sets] == ["ioi", "mine"]
     assert own.analysis.prompts.seed == 3
     assert parse_study("again", own.recorded).analysis == own.analysis
 

@@ -8,7 +8,6 @@ from tiny import tiny_tokens
 
 from headstream.tasks.prompts.kept_pairs import kept_of_text, kept_repeats
 from headstream.tasks.prompts.prompt_pair import PromptPair
-from headstream.tasks.prompts.prompt_writing import set_name
 from headstream.tasks.prompts.shipped_prompts import REPEATS, SHIPPED, drawn_pairs
 from headstream.tasks.prompts.tokenised_pairs import tokenised
 from headstream.tasks.study.analyses.prompts_config import PromptSetConfig
@@ -105,4 +104,4 @@ def test_sets_that_ship_have_many_pairs_in_eight_templates_that_differ_little(na
 
 
 def test_every_set_that_ships_has_a_name_in_studies():
-    assert {set_name(PromptSetConfig(set=name)) for name in SHIPPED} == {*SHIPPED}
+    assert {PromptSetConfig(set=name).label for name in SHIPPED} == {*SHIPPED}

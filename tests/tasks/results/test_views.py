@@ -422,3 +422,29 @@ def test_rises_as_large_as_those_of_real_models_are_told_if_checkpoints_are_enou
     """80 % of the rise falls within a factor of 3 in tokens."""
     (found,) = kinds(score, n_checkpoints, partial(logistic, rise=score.rise, middle=middle, factor=3.0), n=100)
     assert found.count("abrupt" if n_checkpoints > 6 else "unresolved") >= 90
+
+
+def test_a_head_of_a_circuit_is_told_in_a_sentence_that_its_numbers_support(database):
+    connection, fill = database
+    about = {"model_id": "m", "prompts": "p"}
+    fill("models", [{"model_id": "m", "n_layers": 2, "n_heads": 4, "n_key_value_heads": 2}])
+    fill("prompt_scores", [about | {"step": 1, "difference_nats": 2.0}])
+    edges = [("L0H1", "L1G1", "K", 0.5), ("embedding", "L1H3", "Q", 0.1), ("L0H0", "L1H3", "Q", 0.004)]
+    columns = ("writer", "reader", "port", "share")
+    fill("prompt_edges", [about | dict(zip(columns, edge, strict=True)) | {"in_circuit": True} for edge in edges])
+    looks = {"looks_from": "the last token", "looks_at": "the answer", "looks_share": 0.9, "looks_attention": 0.7}
+    head = about | {"node": "L1H3", "share": 0.5, "restored_share": 0.4, **looks}
+    for node, change in (
+        ("L1H3", {"direct_nats": 1.2, "direct_sem_nats": 0.1}),
+        ("L1H2", {"direct_nats": 1.2, "direct_sem_nats": 0.9, "looks_share": 0.4}),
+    ):
+        fill("node_effects", [head | {"node": node} | change])
+    told = dict(connection.execute("SELECT node, sentence FROM circuit_heads").fetchall())
+    lost = "0.50 of the difference is lost, and alone it puts back 0.40."
+    looks = "In 90 % of pairs it looks from the last token at the answer, with 0.70 of its attention."
+    reads = "It reads L0H1 by its group's keys (0.50)"
+    direct = "It writes 1.20 nats on the log-odds directly."
+    assert told == {
+        "L1H3": f"Without L1H3 {lost} {looks} {direct} {reads}, embedding by its queries (0.10).",
+        "L1H2": f"Without L1H2 {lost} It looks from and at different places in different pairs. {reads}.",
+    }

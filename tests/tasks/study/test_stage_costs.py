@@ -7,9 +7,10 @@ from headstream.models.flops import forward_flops
 from headstream.tasks.measuring.budgets import windows_within_budget
 from headstream.tasks.studies.known_studies import find_study
 from headstream.tasks.study.analyses import ANALYSES
+from headstream.tasks.study.analyses.prompt_circuits_config import PromptCircuitsConfig, count_work
 from headstream.tasks.study.analysis_config import AnalysisConfig
 from headstream.tasks.study.schema import read_study
-from headstream.tasks.study.stage import Size
+from headstream.tasks.study.stage import Size, Work
 from headstream.tasks.study.stages import IMPORT
 
 QUICK = Architecture(n_layers=2, n_heads=4, d_model=128, n_ctx=128)
@@ -82,3 +83,29 @@ def test_a_large_budget_gives_the_values_that_a_study_leaves_open():
     study = read_study(find_study("smollm2"))
     assert study.analysis == AnalysisConfig.model_validate({"budget": "large", "prompts": study.analysis.prompts})
     assert AnalysisConfig().importance.windows == 64
+
+
+MEASURED_PROMPTS = {"quick": 2.8, "four layers": 57.1}  # of `repeats`, on 2026-11-30
+SMOLLM2 = Architecture(
+    n_layers=30, n_heads=9, n_key_value_heads=3, d_model=576, d_head=64, d_mlp=1536, n_ctx=128, feed_forward="swiglu"
+)
+FOUR_LAYERS = Architecture(n_layers=4, n_heads=8, d_model=256, n_ctx=128, feed_forward="gelu")
+
+
+def work(architecture: Architecture, threads: int = 1, **budgets) -> Work:
+    own = Size(architecture=architecture, checkpoint_bytes=2 * forward_flops(architecture, 49_152, 1))
+    return count_work(PromptCircuitsConfig(**budgets), own, threads)
+
+
+@pytest.mark.parametrize(("model", "architecture"), [("quick", QUICK), ("four layers", FOUR_LAYERS)])
+def test_circuits_on_prompts_take_as_long_as_estimated(model, architecture):
+    assert 1 / 1.5 < work(architecture).seconds / MEASURED_PROMPTS[model] < 1.5
+
+
+def test_circuits_on_prompts_take_more_the_more_is_asked_of_them():
+    whole = work(SMOLLM2)
+    for fewer in ({"pairs": 50}, {"exact_pairs": 10}, {"steps": 2}, {"exact_edges": 20}, {"random_circuits": 1}):
+        assert work(SMOLLM2, **fewer).seconds < whole.seconds
+    assert work(SMOLLM2, pairs=50).memory_bytes < whole.memory_bytes < 4e9
+    assert whole.memory_bytes < work(SMOLLM2, threads=2).memory_bytes < 4e9
+    assert work(QUICK).seconds < work(FOUR_LAYERS).seconds < 0.1 * whole.seconds
