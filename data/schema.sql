@@ -212,9 +212,9 @@ CREATE TABLE interventions (
     model_id      VARCHAR,    -- models.model_id
     place         INTEGER,    -- its place in the list, from 1
     kind          VARCHAR,    -- silence, clamp, cut, freeze or unlearn
-    heads         VARCHAR[],  -- [node] that it is done to; NULL if it isn't done to heads
+    heads         VARCHAR[],  -- heads that it is done to; NULL if it isn't done to heads [node]
     pattern       VARCHAR,    -- what clamped heads attend to; NULL for others
-    edges         VARCHAR[],  -- edges that are cut, like `L0H0 -> L1H0.K`; NULL for others
+    edges         VARCHAR[],  -- edges that are cut, like `L0H0 -> L1H0.K`; NULL for others [node]
     which         VARCHAR,    -- tokens that have no loss: token, pair or beyond_bigrams, as in corpus_repeats; NULL for others
     from_tokens   BIGINT,     -- tokens trained on when it begins
     until_tokens  BIGINT,     -- tokens trained on when it ends; NULL: it doesn't

@@ -18,6 +18,7 @@ from headstream.tasks.steps.report_steps import index_results, record_study, wri
 from headstream.tasks.steps.study_steps import make_models, make_text, require_device, require_success, require_text
 from headstream.tasks.storage.home_store import open_store, store_in_use
 from headstream.tasks.studies.own_names import reserve_name, study_from_prefect
+from headstream.tasks.study.models_at_once import models_at_once
 from headstream.tasks.study.schema import NamedStudy, ShippedStudy, Study
 from headstream.tasks.text.allowed_files import require_allowed, require_allowed_models
 
@@ -56,7 +57,7 @@ def run_study(study: ShippedStudy | NamedStudy | Study, within_hours: float | No
 
 def _run_look(study: Study, started: float) -> Path:
     """Make whatever a study lacks with the seeds that it has at a look, or at all, and its report."""
-    jobs, steps = study.resources.models_at_once, study_graph(study)
+    jobs, steps = models_at_once(study.resources), study_graph(study)
     planned = plan_steps(steps)
     require_space(planned)
     require_device(study)
@@ -80,7 +81,7 @@ def _ends_by(study: Study, started: float, within_hours: float | None) -> bool:
     """Tell if what a study lacks will be made in time, as far as is known before."""
     if within_hours is None:
         return True
-    seconds = seconds_left(plan_artifacts(study), study.resources.models_at_once)
+    seconds = seconds_left(plan_artifacts(study), models_at_once(study.resources))
     return time.monotonic() - started + seconds <= 3600 * within_hours
 
 

@@ -17,7 +17,7 @@ from headstream.models.nodes import HEAD_PORTS, MLP, Head, Port
 if TYPE_CHECKING:
     from headstream.models.transformer import Layer, LayerTrace
 
-Projected = tuple[Tensor, Tensor, Tensor]  # queries, keys and values
+QueriesKeysValues = tuple[Tensor, Tensor, Tensor]  # queries, keys and values
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class LayerChange:
 
     def projected(
         self, layer: "Layer", x: Float[Tensor, "batch pos d_model"], read: Float[Tensor, "batch pos d_model"]
-    ) -> Projected:
+    ) -> QueriesKeysValues:
         """Queries, keys and values of a layer that reads the stream x, as `read` after its norm."""
         found = list(layer.attention.queries_keys_values(read))
         for port, heads, unseen in self.unseen:

@@ -9,7 +9,8 @@ WITH in_words AS (
         replace(format('{:.3g}', estimate), 'e-0', 'e-') AS value,
         format(' ({:.3g} to {:.3g})', ci_low, ci_high) AS bounds,
         format('{:.3g} to {:.3g}', estimate_low, estimate_high) AS ends,
-        n || ' ' || if(n = 1, rtrim(over, 's'), over) || coalesce(' (look at ' || look || ')', '') AS values_of
+        n || ' ' || if(n = 1, rtrim(over, 's'), over) AS values_of,
+        coalesce(' (at the look at ' || look || ')', '') AS at_look
     FROM claims
 )
 SELECT
@@ -21,10 +22,10 @@ SELECT
         '; ',
         CASE
             WHEN n_configurations > 1 AND kind = 'description'
-                THEN concat(value, ' (' || ends || ' over ', n_configurations, ' configurations)', ' ' || unit, ', ', values_of, ' each')
+                THEN concat(value, ' (' || ends || ' over ', n_configurations, ' configurations)', ' ' || unit, ', ', values_of, ' each', at_look)
             WHEN n_configurations > 1
-                THEN concat(ends, ' ' || unit, ', ', n_configurations, ' configurations of ', values_of, ' or more')
-            WHEN n > 0 THEN concat(value, bounds, ' ' || unit, ', ', values_of)
+                THEN concat(ends, ' ' || unit, ', ', n_configurations, ' configurations of ', values_of, ' or more', at_look)
+            WHEN n > 0 THEN concat(value, bounds, ' ' || unit, ', ', values_of, at_look)
         END,
         format('{:.3g} for random weights', control),
         reason

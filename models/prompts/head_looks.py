@@ -15,7 +15,7 @@ from headstream.models.prompts.patched_runs import BaseRun, base_run, logits_of
 from headstream.models.transformer import Transformer
 
 OTHER = "other tokens"
-PLACES = (
+LOOKED_AT = (
     OTHER,
     "the first token",
     "the token before it",
@@ -30,7 +30,7 @@ PLACES = (
 
 
 class Looks(NamedTuple):
-    """Of each head, in the order of writers, and each pair: places are numbers in PLACES."""
+    """Of each head, in the order of writers, and each pair: places are numbers in LOOKED_AT."""
 
     query: Int[Tensor, "head pair"]  # the place from which it looks
     key: Int[Tensor, "head pair"]  # the place that it attends to most from there
@@ -124,7 +124,7 @@ class _Kinds:
             "the token that differs": self._at(self._differs, position),
         }
         found = torch.zeros_like(position)
-        for rank, name in enumerate(PLACES):
+        for rank, name in enumerate(LOOKED_AT):
             if name in seen:
                 found = found.where(~seen[name], rank)
         return found

@@ -4,7 +4,7 @@
 -- needs: n_layers = 1 AND EXISTS (
 --     SELECT 1 FROM cells AS own WHERE n_layers = 1 AND interventions IS NULL
 --     GROUP BY without_axes(cell, 'key_smearing') HAVING count(DISTINCT coalesce(key_smearing, false)) = 2)
--- lacks: models of one layer with and without key_smearing
+-- lacks: models of one layer with and without smeared keys
 -- rule: holds if estimate > 0
 -- unit: margin over the nearer bar
 -- evidence: Interventions

@@ -4,7 +4,7 @@
 -- needs: key_smearing AND n_layers = 2 AND interventions IS NULL AND EXISTS (
 --     SELECT 1 FROM cells AS own WHERE n_layers = 2 AND interventions IS NULL
 --     GROUP BY without_axes(cell, 'key_smearing') HAVING count(DISTINCT coalesce(key_smearing, false)) = 2)
--- lacks: models of two layers with and without key_smearing
+-- lacks: models of two layers with and without smeared keys
 -- rule: holds if estimate < 0
 -- unit: doublings of the tokens to form
 -- evidence: Interventions

@@ -10,6 +10,7 @@ from headstream.tasks.graph.step import Inputs, Step, StepName
 from headstream.tasks.storage.artifact import Spec
 from headstream.tasks.study.analyses import ANALYSES, DECLARED
 from headstream.tasks.study.cells import Cell
+from headstream.tasks.study.models_at_once import models_at_once
 from headstream.tasks.study.schema import Study
 from headstream.tasks.study.stage import Passes, Size, Stage, resolve
 from headstream.tasks.study.stages import TRAINING
@@ -129,4 +130,4 @@ def _threads(study: Study) -> int:
     busy = [stage for name in study.analysis.stages if not (stage := ANALYSES[name]).is_idle(study.analysis)]
     n_models = len(study.cells) + len(study.models)
     n_measurements = n_models * sum(len(_parts(stage, study)) for stage in busy)
-    return max(1, study.resources.models_at_once // n_measurements)
+    return max(1, models_at_once(study.resources) // n_measurements)

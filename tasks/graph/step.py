@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from headstream.tasks.storage.artifact import Artifact, Spec
-from headstream.tasks.study.stage import Size, Stage, Work
+from headstream.tasks.study.stage import CountedWork, Size, Stage
 
 Inputs = Mapping[str, Artifact]  # what a step reads, by role
 
@@ -42,7 +42,7 @@ class Step:
     cell_id_of: Callable[[Spec], str] | None = None  # of one that makes a model: its name whatever comes of it
     size: Size = field(default_factory=Size)
     budget: BaseModel | None = None  # the section of [analysis] of one that measures a model
-    counted: Work | None = None  # where its stage counts its work
+    counted: CountedWork | None = None  # where its stage counts its work
     bytes: int = 0  # that it will write, roughly
     is_shared: bool = False  # by all models
     gpus: float = 0.0  # the share of a GPU that it holds meanwhile

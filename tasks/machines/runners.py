@@ -9,6 +9,7 @@ from prefect.futures import PrefectFuture
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from headstream.tasks.errors import UserError
+from headstream.tasks.study.models_at_once import models_at_once
 from headstream.tasks.study.resources_config import ResourcesConfig, Runner
 
 Submit = Callable[..., PrefectFuture[Any]]
@@ -22,7 +23,7 @@ def opened_runner(runner: Runner, resources: ResourcesConfig) -> Iterator[Submit
         UserError: Ray isn't installed, or a node of its cluster can't take part.
     """
     if runner == "threads":
-        opened = _opened_threads(resources.models_at_once)
+        opened = _opened_threads(models_at_once(resources))
     else:
         try:
             from headstream.tasks.machines.ray_cluster import opened_cluster

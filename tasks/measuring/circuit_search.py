@@ -24,7 +24,7 @@ from headstream.tasks.measuring.measured_pairs import MeasuredPairs
 from headstream.tasks.study.analyses.prompt_circuits_config import PromptCircuitsConfig
 
 ENOUGH_OF_IT = 0.9  # of the whole difference, that a reported circuit makes
-PARTS, ROUNDS = 4, 2  # into so many parts the sizes between two are cut, so often, for the smallest that makes enough
+CUTS, ROUNDS = (4, 2)  # into so many parts the sizes between two are cut, so often, for the smallest that makes enough
 
 _Circuits = Sequence[Bool[Tensor, "edge"]]
 _Found = dict[str, Any]
@@ -140,7 +140,7 @@ class CircuitSearch:
         first = next(i for i, value in enumerate(faithful.tolist()) if value >= ENOUGH_OF_IT or i == len(sizes) - 1)
         low, high = (sizes[first - 1] if first else 0), sizes[first]
         for _ in range(ROUNDS):
-            between = sorted({low + (high - low) * i // PARTS for i in range(1, PARTS)} - {low, high})
+            between = sorted({low + (high - low) * i // CUTS for i in range(1, CUTS)} - {low, high})
             if not between:
                 break
             makes = self._judged(self._halves[0], [strongest(self.strength, n, graph) for n in between]).faithfulness

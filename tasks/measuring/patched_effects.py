@@ -11,7 +11,7 @@ from headstream.models.nodes import Head, Node
 from headstream.models.prompts.certainty import agreement, surely_in
 from headstream.models.prompts.circuits import mean_jaccard, resampled_circuits, strongest
 from headstream.models.prompts.exact_effects import exact_edge_effects, exact_node_effects
-from headstream.models.prompts.head_looks import PLACES, head_looks
+from headstream.models.prompts.head_looks import LOOKED_AT, head_looks
 from headstream.models.prompts.pairs import Pairs
 from headstream.models.prompts.patched_runs import base_run
 from headstream.tasks.measuring.measured_pairs import MeasuredPairs
@@ -61,7 +61,7 @@ def _look_columns(own: MeasuredPairs, sample: Int[Tensor, "chosen"]) -> dict[Nod
         looks = torch.stack([query[i, sample], key[i, sample]], 1)
         kinds, which, times = looks.unique(dim=0, return_inverse=True, return_counts=True)
         most = int(times.argmax())
-        seen_from, seen = (PLACES[place] for place in kinds[most].tolist())
+        seen_from, seen = (LOOKED_AT[place] for place in kinds[most].tolist())
         columns[head] = {
             "looks_from": seen_from,
             "looks_at": seen,

@@ -20,7 +20,7 @@ def prompts_fingerprint(config: PromptsConfig) -> dict[str, str]:
     Raises:
         UserError: a file can't be read.
     """
-    return {own.label: _sha256(own) for own in config.sets if own.path}
+    return {own.name: _sha256(own) for own in config.sets if own.path}
 
 
 def write_prompts(config: PromptsConfig, folder: Path, on_progress: Callable[[float], None]) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def write_prompts(config: PromptsConfig, folder: Path, on_progress: Callable[[fl
     Raises:
         UserError: a file isn't as it must be.
     """
-    sets = {own.label: candidates(own, config.seed) for own in config.sets}
+    sets = {own.name: candidates(own, config.seed) for own in config.sets}
     (folder / PROMPTS).write_text(json.dumps(sets, ensure_ascii=False), encoding="utf-8")
     on_progress(1.0)
     return {"sets": list(sets)}
@@ -44,7 +44,7 @@ def candidates(own: PromptSetConfig, seed: int) -> list[PromptPair]:
         UserError: the file isn't as it must be.
     """
     if own.path is None:
-        return drawn_pairs(own.label, seed)
+        return drawn_pairs(own.name, seed)
     pairs = read_prompts(Path(own.path).expanduser())
     return sorted(pairs, key=lambda pair: hashlib.sha256(repr(pair[:4]).encode()).digest())
 
@@ -56,5 +56,5 @@ def _sha256(own: PromptSetConfig) -> str:
     except OSError as error:
         known = ", ".join(SHIPPED)
         raise UserError(
-            f"{path} can't be read: {error.strerror}. Correct the path of {own.label!r}; sets that ship are {known}."
+            f"{path} can't be read: {error.strerror}. Correct the path of {own.name!r}; sets that ship are {known}."
         ) from error

@@ -10,6 +10,7 @@ from headstream.tasks.graph.planning import PlannedArtifact
 from headstream.tasks.machines.child_process import call, run_in_process, wait_for_fork_server
 from headstream.tasks.machines.gpu_slots import gpu_slot
 from headstream.tasks.study.cells import Cell
+from headstream.tasks.study.models_at_once import models_at_once
 from headstream.tasks.study.schema import Study
 from headstream.tasks.training.compiled_kind import Kind, kind_of
 from headstream.tasks.training.numerics import resolve_numerics, training_flops
@@ -46,7 +47,7 @@ def compile_for(study: Study, cells: Sequence[Cell], have_begun: Callable[[], bo
     process would only take a core from them.
     """
     vocabulary = study.tokenizer.vocabulary
-    kinds = islice(_compiled_kinds(cells, vocabulary), study.resources.models_at_once)
+    kinds = islice(_compiled_kinds(cells, vocabulary), models_at_once(study.resources))
     with suppress(WorkError, OSError):  # a model that needs what could not be compiled says why
         for kind in kinds:
             wait_for_fork_server()  # trainings may have begun when it is there

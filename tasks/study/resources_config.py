@@ -1,6 +1,5 @@
 """The fields `runner` and [resources] of a study: the place of its work, and each model's share of a machine."""
 
-import os
 from typing import Literal
 
 from pydantic import BaseModel, Field
@@ -16,8 +15,3 @@ class ResourcesConfig(BaseModel, frozen=True, extra="forbid", strict=True, allow
     )
     cpus: float = Field(1.0, gt=0, le=1024, description="CPU cores that Ray reserves for each model.")
     gpus: float = Field(1.0, gt=0, le=1, description="Fraction of a GPU that a model takes while it is on one.")
-
-    @property
-    def models_at_once(self) -> int:
-        """Number of models that threads make at once: what the study says, or one per core."""
-        return self.jobs or os.cpu_count() or 1

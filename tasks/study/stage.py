@@ -16,7 +16,7 @@ FLOPS_PER_SECOND = {"cpu": 80e9, "cuda": 50e12}  # of one core, and of a GPU
 LARGE_PASS_FLOPS = 7e9  # from which a model is nearer to one of 100 M parameters than to those that studies train
 
 
-class Work(NamedTuple):
+class CountedWork(NamedTuple):
     """What one artifact takes, as a stage counts it that knows more than numbers of passes."""
 
     seconds: float  # of one core
@@ -88,7 +88,7 @@ class Stage:
     fingerprint: str = ""  # module:function, from its config to what else decides it: hashes of files that it reads
     cost: Cost = Cost()
     split_by: str = ""  # field of its config, of whose items each is an artifact of its own
-    counts_work: str = ""  # module:function, from its config, a Size and threads to Work, if passes don't tell
+    counts_work: str = ""  # module:function, from its config, a Size and threads to CountedWork, if passes don't tell
     idle_without: str = ""  # `section.field` of [analysis] that is empty where it has nothing to do
     measures: tuple[Passes, ...] = ("plain", "silenced")  # models of which it does
     units: str = ""  # module:function, from its config and a size to its work, in units of its own
@@ -127,7 +127,7 @@ class Stage:
         if not self.split_by:
             return {"": whole}
         items = getattr(whole, self.split_by)
-        return {item.label: whole.model_copy(update={self.split_by: (item,)}) for item in items}
+        return {item.name: whole.model_copy(update={self.split_by: (item,)}) for item in items}
 
     def is_idle(self, analysis: BaseModel) -> bool:
         """True if a study gives it nothing to do."""

@@ -54,7 +54,8 @@ def test_a_cut_edge_has_the_effect_of_one_that_is_patched_with_nothing(model, to
     """The patching of prompt circuits shares no code with a cut: it gives each reader an input of its own."""
     pairs = Pairs(tokens, tokens, answer_rows([[3], [4], [5]]), answer_rows([[6], [8], [1]]))
     run = base_run(model, tokens)
-    nothing = replace(run, written=torch.zeros_like(run.written))
+    # Runs are patched from the position on at which embeddings differ: here from the first.
+    nothing = replace(run, written=torch.zeros_like(run.written), embedding=run.embedding + 1)
     writers = [Head(0, 1)] + ([MLP(0)] if model.architecture.feed_forward != "none" else [])
     for writer in writers:
         edge = Edge(writer, Head(1, 2), port)

@@ -2,10 +2,8 @@
 
 from pydantic import BaseModel, Field
 
-from headstream.models.flops import forward_flops
-from headstream.models.prompts.graph_sizes import FRACTIONS, count_edges, count_writers
 from headstream.tasks.study.field_types import MAX_COUNT, Count, Seed
-from headstream.tasks.study.stage import FLOPS_PER_SECOND, Size, Stage, Work
+from headstream.tasks.study.stage import Stage
 
 
 class PromptCircuitsConfig(BaseModel, frozen=True, extra="forbid", strict=True, allow_inf_nan=False):
@@ -44,44 +42,6 @@ class PromptCircuitsConfig(BaseModel, frozen=True, extra="forbid", strict=True, 
 
 
 FORMATION = ("circuit_checkpoints", "edge_checkpoints")
-# Of pairs as those that ship have them: some are of one length, and differ from the middle on.
-_TOKENS, _CHANGED_TOKENS, _GROUPS = 17, 6, 10
-_SECONDS_OF_A_CALL = 4e-4  # of one layer on few numbers, beside its arithmetic
-_BYTES_OF_A_BATCH, _PAIRS_AT_ONCE, _POSITIONS_AT_ONCE = 200 << 20, 64, 2**11
-
-
-def count_work(config: PromptCircuitsConfig, size: Size, threads: int) -> Work:
-    """Count the work of one prompt set that a model can do: passes of some positions, and calls of layers.
-
-    Patched runs start at the layer that is patched: half of a pass each. A circuit's readers read inputs of their own,
-    which takes half as long again; gradients take as long as a pass, and what they are multiplied by as well.
-    """
-    a = size.architecture
-    assert a is not None
-    writers, edges = count_writers(a), count_edges(a)
-    n, n_exact = config.pairs, min(config.exact_pairs, config.pairs)
-    patched = edges if edges <= config.all_edges_up_to else min(edges, config.exact_edges + config.drawn_edges)
-    sizes, n_null = len(FRACTIONS) - 1, min(config.null_pairs, config.pairs // 2)
-    on_halves = 5 * sizes + 7  # circuits found, then judged by three orders and what is left without, and those between
-    passes = n_exact * ((writers - 1) + patched / 2)
-    passes += 3 * config.steps * n + 1.5 * (on_halves * n / 2 + config.random_circuits * sizes * n_null)
-    whole_passes = 8 * n + 2 * n_null
-    followed = min(config.checkpoints, size.n_checkpoints) if size.n_checkpoints > 1 else 0
-    passes += followed * (3 * config.steps * n_exact + 1.5 * n)
-    whole_passes += 2 * n * followed
-    by_token = forward_flops(a, 0, _TOKENS) / _TOKENS  # logits are computed at one position
-    flops = (passes * _CHANGED_TOKENS + whole_passes * _TOKENS) * by_token
-    of_a_pair = writers * _TOKENS * a.d_model * 4
-    at_once = max(1, min(_PAIRS_AT_ONCE, _BYTES_OF_A_BATCH // of_a_pair, n // _GROUPS + 1))
-    batches = max(_GROUPS, n / at_once)
-    runs = 4 * a.n_layers + patched + 3 * config.steps + on_halves + config.random_circuits * sizes
-    runs += followed * (3 * config.steps + 2)
-    seconds = 0.7 + flops / FLOPS_PER_SECOND["cpu"] * 1.25 + batches * runs * a.n_layers * _SECONDS_OF_A_CALL
-    of_a_thread = 4 * at_once * of_a_pair + 32 * _POSITIONS_AT_ONCE * (a.mlp_width + 6 * a.d_model)
-    held = 1.2 * size.checkpoint_bytes + threads * of_a_thread + 28 * edges * n
-    return Work(seconds, int(400e6 + held))
-
-
 STAGE = Stage(
     "prompt-circuits",
     work="headstream.tasks.measuring.prompt_circuits:measure_prompt_circuits",
@@ -97,7 +57,7 @@ STAGE = Stage(
     ),
     config=PromptCircuitsConfig,
     description="Circuits of a behaviour, found on pairs of prompts.",
-    counts_work="headstream.tasks.study.analyses.prompt_circuits_config:count_work",
+    counts_work="headstream.tasks.study.prompt_circuits_work:count_work",
     idle_without="prompts.sets",
     large_fields={
         "pairs": 48,

@@ -1,6 +1,7 @@
 """The prompt sets that models are measured on, each an artifact for all models."""
 
-from typing import Literal, Self
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -15,9 +16,7 @@ class PromptSetConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     """A prompt set, a [[prompts]] section of a study: one that ships, or a file of one's own."""
 
     set: ShippedSet | None = Field(None, description="Name of a set that ships; `headstream prompts` lists them.")
-    name: str | None = Field(
-        None, description="Name of a set of one's own, in tables and in the report.", pattern=MODEL_NAME
-    )
+    name: str = Field("", description="Name of a set of one's own, in tables and in the report.", pattern=MODEL_NAME)
     path: str | None = Field(
         None,
         max_length=4096,
@@ -26,10 +25,12 @@ class PromptSetConfig(BaseModel, frozen=True, extra="forbid", strict=True):
         " template if there are any.",
     )
 
-    @property
-    def label(self) -> str:
-        """Its name in tables and in the report."""
-        return self.name or self.set or ""
+    @model_validator(mode="before")
+    @classmethod
+    def _take_name_of_set(cls, given: Any) -> Any:
+        if isinstance(given, Mapping) and isinstance(given.get("set"), str) and given.get("name") is None:
+            return {**given, "name": given["set"]}
+        return given
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -37,7 +38,7 @@ class PromptSetConfig(BaseModel, frozen=True, extra="forbid", strict=True):
             raise ValueError("one of set and path must be given. Name a set that ships, or a file and its name.")
         if self.path and not self.name:
             raise ValueError("a file of prompts needs a name. Add name.")
-        if self.set and self.name not in (None, self.set):
+        if self.set and self.name != self.set:
             raise ValueError(f"a set that ships keeps its name, got {self.name!r}. Leave out name.")
         return self
 
@@ -50,7 +51,7 @@ class PromptsConfig(BaseModel, frozen=True, extra="forbid", strict=True):
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
-        names = [own.label for own in self.sets]
+        names = [own.name for own in self.sets]
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"two of [[prompts]] have the name {name!r}. Rename one.")

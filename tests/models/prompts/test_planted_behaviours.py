@@ -20,7 +20,7 @@ from headstream.models.prompts.circuits import (
 )
 from headstream.models.prompts.edge_scores import edge_scores
 from headstream.models.prompts.exact_effects import exact_edge_effects, exact_node_effects
-from headstream.models.prompts.head_looks import PLACES, head_looks
+from headstream.models.prompts.head_looks import LOOKED_AT, head_looks
 from headstream.models.prompts.pairs import Pairs, answer_rows
 from headstream.models.prompts.patched_runs import base_run
 
@@ -130,7 +130,7 @@ def test_heads_of_the_circuit_look_where_they_were_planted_to(planted):
         "L0H0": ("the answer", "the token that differs"),
     }.items():
         own = places[head]
-        found = {(PLACES[a], PLACES[b]) for a, b in zip(looks.query[own], looks.key[own], strict=True)}
+        found = {(LOOKED_AT[a], LOOKED_AT[b]) for a, b in zip(looks.query[own], looks.key[own], strict=True)}
         assert found == {seen}
         assert looks.attention[own].min() > 0.9
     # Without norms the log-odds are a sum of what each writer adds.

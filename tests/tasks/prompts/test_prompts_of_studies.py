@@ -14,7 +14,7 @@ def study(*prompts, **more):
 
 def test_sets_stand_beside_what_analysis_says_of_them():
     own = study({"set": "ioi"}, {"name": "mine", "path": "a.csv"}, analysis={"prompts": {"seed": 3}})
-    assert [one.label for one in own.analysis.prompts.sets] == ["ioi", "mine"]
+    assert [one.name for one in own.analysis.prompts.sets] == ["ioi", "mine"]
     assert own.analysis.prompts.seed == 3
     assert parse_study("again", own.recorded).analysis == own.analysis
 

@@ -104,4 +104,4 @@ def test_sets_that_ship_have_many_pairs_in_eight_templates_that_differ_little(na
 
 
 def test_every_set_that_ships_has_a_name_in_studies():
-    assert {PromptSetConfig(set=name).label for name in SHIPPED} == {*SHIPPED}
+    assert {PromptSetConfig(set=name).name for name in SHIPPED} == {*SHIPPED}

@@ -149,7 +149,9 @@ def test_values_are_tints():
 # What figures show
 
 
-FEW_STUDIES_MEASURE = {"cost_curves", "behaviour_circuit", "behaviour_curve"}
+FEW_STUDIES_MEASURE = {
+    "cost_curves", "behaviour_circuit", "behaviour_curve", "behaviour_formation", "with_and_without"
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [name for name in figures() if name not in FEW_STUDIES_MEASURE])

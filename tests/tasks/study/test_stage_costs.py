@@ -7,10 +7,11 @@ from headstream.models.flops import forward_flops
 from headstream.tasks.measuring.budgets import windows_within_budget
 from headstream.tasks.studies.known_studies import find_study
 from headstream.tasks.study.analyses import ANALYSES
-from headstream.tasks.study.analyses.prompt_circuits_config import PromptCircuitsConfig, count_work
+from headstream.tasks.study.analyses.prompt_circuits_config import PromptCircuitsConfig
 from headstream.tasks.study.analysis_config import AnalysisConfig
+from headstream.tasks.study.prompt_circuits_work import count_work
 from headstream.tasks.study.schema import read_study
-from headstream.tasks.study.stage import Size, Work
+from headstream.tasks.study.stage import CountedWork, Size
 from headstream.tasks.study.stages import IMPORT
 
 QUICK = Architecture(n_layers=2, n_heads=4, d_model=128, n_ctx=128)
@@ -92,7 +93,7 @@ SMOLLM2 = Architecture(
 FOUR_LAYERS = Architecture(n_layers=4, n_heads=8, d_model=256, n_ctx=128, feed_forward="gelu")
 
 
-def work(architecture: Architecture, threads: int = 1, **budgets) -> Work:
+def work(architecture: Architecture, threads: int = 1, **budgets) -> CountedWork:
     own = Size(architecture=architecture, checkpoint_bytes=2 * forward_flops(architecture, 49_152, 1))
     return count_work(PromptCircuitsConfig(**budgets), own, threads)
 
