@@ -17,8 +17,8 @@
 -- tokens_to_form: tokens trained on when it is formed; NULL: not within trained_tokens, or the base has no induction head
 -- base_tokens_to_form: the same of the base
 -- trained_tokens: tokens trained on in all
--- is_censored: whether it isn't formed within trained_tokens, while the base is; NULL if the base has no induction head
--- delay_log2: log2(tokens_to_form / base_tokens_to_form): 1 is twice as late; NULL if censored
+-- is_censored: whether it isn't formed within trained_tokens, while the base is; NULL if the base has no induction head, or had formed when the intervention began
+-- delay_log2: log2(tokens_to_form / base_tokens_to_form): 1 is twice as late; NULL if censored, or if is_censored is NULL
 -- delay_at_least: delay_log2, or of a censored model the same with trained_tokens
 -- tokens_after_release: of one that ended, tokens from until_tokens until it is formed; NULL if censored, or formed before
 -- induction_random_period: best_induction_random_period of model_summary, as trained
@@ -160,9 +160,13 @@ SELECT
     tokens_to_form,
     base_tokens_to_form,
     trained_tokens,
-    if(base_tokens_to_form IS NULL, NULL, tokens_to_form IS NULL) AS is_censored,
-    log2(tokens_to_form / base_tokens_to_form) AS delay_log2,
-    log2(coalesce(tokens_to_form, trained_tokens) / base_tokens_to_form) AS delay_at_least,
+    if(base_tokens_to_form >= coalesce(from_tokens, 0), tokens_to_form IS NULL, NULL) AS is_censored,
+    if(base_tokens_to_form >= coalesce(from_tokens, 0), log2(tokens_to_form / base_tokens_to_form), NULL) AS delay_log2,
+    if(
+        base_tokens_to_form >= coalesce(from_tokens, 0),
+        log2(coalesce(tokens_to_form, trained_tokens) / base_tokens_to_form),
+        NULL
+    ) AS delay_at_least,
     if(tokens_to_form >= until_tokens, tokens_to_form - until_tokens, NULL) AS tokens_after_release,
     best_induction_random_period AS induction_random_period,
     base_induction_random_period,

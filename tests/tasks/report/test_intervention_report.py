@@ -77,8 +77,9 @@ def test_the_picture_has_a_panel_for_what_was_done_and_says_what_delays(results)
     ]  # fmt: skip
     lines = [len(axes.lines) for axes in picture.figure.axes if axes.lines]
     assert lines == [2, 6, 6]
-    assert "With silence the writer the tokens to form double +1.00 times (2 of 3 models form)" in picture.sentence
-    assert "no induction head forms with: cut L0 -> L1.K" in picture.sentence
+    assert "it took: 2 times the tokens with silence the writer, of the 2 of 3 models that form;" in picture.sentence
+    assert "0.5 (0.5 to 0.5) times the tokens with silence another head of layer 0;" in picture.sentence
+    assert "does an induction head form within the training: cut L0 -> L1.K." in picture.sentence
 
 
 def test_models_that_were_left_out_are_named(results):

@@ -15,6 +15,7 @@ from headstream.tasks.results.study_results import StudyResults
 from headstream.tasks.words.markdown import short_count
 
 MAX_PANELS, PANELS_IN_A_ROW = 12, 3
+_NOTHING_LATE = "No base has an induction head, so that nothing can be late."
 _NAME, _QUERIES = "with_and_without", ("intervention_curves", "interventions")
 BASE: dict[str, Any] = {"color": MUTED, "linewidth": 1.2, "linestyle": DOTTED, "marker": ""}
 DONE: dict[str, Any] = {"color": PURPLE, "linewidth": 1.5, "marker": ""}
@@ -75,13 +76,20 @@ def _sentence(results: StudyResults) -> str:
     parts = [_delay(row) for row in ([delayed[-1], delayed[0]] if len(delayed) > 1 else delayed)]
     none = [_rounded(row["what"]) for row in rows if row["formed"].startswith("0 of ")]
     if none:
-        parts.append(f"no induction head forms with: {', '.join(none)}")
-    return f"{'; '.join(parts)}." if parts else "No base has an induction head, so that nothing can be late."
+        parts.append(f"with none of these does an induction head form within the training: {', '.join(none)}")
+    return f"Where something was done, it took: {'; '.join(parts)}." if parts else _NOTHING_LATE
 
 
 def _delay(row: dict[str, Any]) -> str:
-    within = "" if row["delay_ci95"] is None else f" ± {row['delay_ci95']:.2f}"
-    return (
-        f"With {_rounded(row['what'])} the tokens to form double {row['delay']:+.2f}{within} times"
-        f" ({row['formed']} models form)"
-    )
+    """The tokens to form as a multiple of the base's, with the interval over seeds."""
+    within = ""
+    if row["delay_ci95"] is not None:
+        low, high = (2 ** (row["delay"] + sign * row["delay_ci95"]) for sign in (-1, 1))
+        within = f" ({low:.2g} to {high:.2g})"
+    formed = "" if _all_formed(row["formed"]) else f", of the {row['formed']} models that form"
+    return f"{2 ** row['delay']:.2g}{within} times the tokens with {_rounded(row['what'])}{formed}"
+
+
+def _all_formed(formed: str) -> bool:
+    of_them, _, all_of_them = formed.partition(" of ")
+    return of_them == all_of_them
