@@ -1,6 +1,6 @@
 // Two models beside each other: the page as each of them has it, at checkpoints that have seen as much.
 
-import { doneTo } from "./interventions.js";
+import { doneTo, fullName } from "./interventions.js";
 import { nearest } from "./numbers.js";
 import { Page } from "./page.js";
 
@@ -14,11 +14,16 @@ const FRAME = 36;
 
 /** The page of one of the two. Links lead to the model of the page itself. */
 export class Side extends Page {
-  /** @param {Page} page @param {Model} model */
-  constructor(page, model) {
+  /**
+   * @param {Page} page
+   * @param {Model} model
+   * @param {string} name that tells it from the other
+   */
+  constructor(page, model, name) {
     super(page.study, page.address);
     this.page = page;
     this.shown = model;
+    this.name = name;
   }
 
   get model() {
@@ -36,6 +41,11 @@ export class Side extends Page {
   get room() {
     const whole = document.querySelector("main")?.clientWidth ?? 0;
     return whole < 2 * LEAST_WIDTH + GAP ? this.page.room : (whole - GAP) / 2 - FRAME;
+  }
+
+  /** @param {string} title */
+  titled(title) {
+    return `${this.name} · ${title}`;
   }
 
   /** @param {number} at */
@@ -56,7 +66,10 @@ export class Side extends Page {
  */
 export function sidesOf(page) {
   const other = modelBeside(page);
-  return other ? [new Side(page, page.model), new Side(page, other)] : [page];
+  if (!other) return [page];
+  const models = [page.model, other];
+  const nameOf = page.model.name === other.name ? fullName : (/** @type {Model} */ model) => model.name;
+  return models.map((model) => new Side(page, model, nameOf(model)));
 }
 
 /**

@@ -17,7 +17,7 @@ export function besideControl(page) {
   const beside = chooser("Beside", [[NO_MODEL, "no other model"], ...options], (value) =>
     page.set({ beside: value === unasked ? "" : value }),
   );
-  const swap = el("span");
+  const swap = el("span", { class: "tick" });
   const told = el("ul", { class: "told" });
   const controls = el("div", { class: "controls", hidden: !others.length }, beside.element, swap);
   return {
@@ -51,7 +51,8 @@ function sentences(page, other) {
   return [...told, matched(page)];
 }
 
-/** Says when checkpoints beside each other have not seen the same.
+/**
+ * Says when checkpoints beside each other have not seen the same.
  * @param {Page} page
  */
 function matched(page) {

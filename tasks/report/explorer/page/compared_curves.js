@@ -45,7 +45,7 @@ export function comparedCurves(page, sides, score) {
 function curvesOf(side, place, score) {
   const { model } = side;
   const chosen = /** @type {Head} */ (side.head);
-  const end = (/** @type {Head} */ head) => Math.abs(model.score(score, model.last, head) ?? 0);
+  const end = (/** @type {Head} */ head) => model.score(score, model.last, head) ?? 0;
   const best = model.heads.reduce((most, head) => (end(head) > end(most) ? head : most), chosen);
   return [...new Set([chosen, best])].map((head) => ({ model, place, head, isChosen: head === chosen }));
 }

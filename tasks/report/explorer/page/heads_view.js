@@ -55,7 +55,7 @@ function openHeads(page) {
 
 /** @param {HTMLElement[]} figures */
 function sideBySide(figures) {
-  return figures.length > 1 ? el("div", { class: "beside" }, ...figures) : figures[0];
+  return figures.length > 1 ? el("div", { class: "sides" }, ...figures) : figures[0];
 }
 
 /** @param {string} score */
@@ -70,7 +70,7 @@ function inWords(score) {
 function gridFigure(page, models) {
   const { model, score, at, step } = page;
   return figure({
-    title: `${inWords(score)} of every head`,
+    title: page.titled(`${inWords(score)} of every head`),
     name: `${model.id} ${score} step ${step}`,
     note: `${model.name} after ${page.when(at)}. The first layer is at the bottom; choose a head to see all of it.`,
     picture: headGrid(page, score, models),
@@ -93,7 +93,7 @@ function trainingFigure(page, models) {
       }),
     );
   return figure({
-    title: `${inWords(score)} over training`,
+    title: page.titled(`${inWords(score)} over training`),
     name: `${model.id} ${score} over training`,
     note: "A line a head; checkpoints side by side, whatever lies between them. Click to go to one.",
     picture: trajectories(page, score, models),

@@ -34,7 +34,8 @@ export function toldOf(model) {
   const own = doneTo(model);
   if (!own) return "nothing was done to it in training.";
   const which = own.head && !own.what.includes(own.head) ? ` (${own.head})` : "";
-  return `${inShort(own.what)}${which}. ${delay(own)}`;
+  const when = own.kind === "smear" ? "" : "in training, ";
+  return `${when}${inShort(own.what)}${which}. ${delay(own)}`;
 }
 
 /**

@@ -110,6 +110,14 @@ export class Page {
   }
 
   /**
+   * The title of a figure; of two models beside each other it says of which.
+   * @param {string} title
+   */
+  titled(title) {
+    return title;
+  }
+
+  /**
    * What the address calls a checkpoint: nothing if it is the last.
    * @param {number} at
    */

@@ -20,7 +20,7 @@ export class PassageFigure {
     const on = { pointerleave: () => this.point(reading.position) };
     this.passage = el("div", { class: "passage", ...label, on }, ...lines);
     this.element = figure({
-      title: reading.title,
+      title: page.titled(reading.title),
       name: `${reading.model.id} text`,
       note: passageNote(reading),
       content: this.passage,

@@ -40,8 +40,7 @@ export class TextSide {
     this.passage = el("div");
     this.next = el("div");
     this.square = el("div");
-    const below = el("div", { class: "beside" }, this.next, this.square);
-    this.element = el("div", {}, this.note, this.passage, below);
+    this.top = el("div", {}, this.note, this.passage);
   }
 
   /**
@@ -86,7 +85,8 @@ function notes(page, isCut) {
   const other = `No weights after ${page.seen(page.at)} are in this file: what follows is after ${page.seen(at)}. `;
   const warning = isOther && at >= 0 ? el("strong", { class: "elsewhere" }, other) : "";
   const cut = isCut ? `Cut to the model's context of ${model.network?.sizes.nContext} tokens. ` : "";
-  const whose = `Attention of ${model.name} ${page.runnableName}.`;
+  const on = headsOff(page).length && !model.readSteps.length ? "It doesn't run here: no head of it is off. " : "";
+  const whose = `${on}Attention of ${model.name} ${page.runnableName}.`;
   if (model.runnableSteps.length < 2) return [warning, cut, whose];
   const links = model.runnableSteps.flatMap((step) => {
     const place = steps.indexOf(step);
@@ -103,11 +103,22 @@ function attentionSquare(page, { stripes, names, position }) {
   const shown = { name, attention, tokens: names };
   const onChoose = (/** @type {number} */ query) => page.set({ token: String(query), way: "from" });
   return figure({
-    title: `Attention of ${name}`,
+    title: page.titled(`Attention of ${name}`),
     name: `${page.model.id} ${name} attention`,
     note: "A row a token that looks, a column a token looked at; deeper is more.",
     picture: attentionMatrix(shown, { side: 420, query: position, onChoose }),
     rows: () => attentionRows(shown),
     sql: null,
   });
+}
+
+/**
+ * One side alone, or two beside each other, like beside like.
+ * @param {TextSide[]} sides
+ */
+export function arranged(sides) {
+  const below = [...sides.map(({ next }) => next), ...sides.map(({ square }) => square)];
+  const tops = sides.map(({ top }) => top);
+  if (sides.length > 1) return [el("div", { class: "sides" }, ...tops, ...below)];
+  return [...tops, el("div", { class: "beside" }, ...below)];
 }

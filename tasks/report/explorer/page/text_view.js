@@ -9,7 +9,7 @@ import { fillChips, fillSwitches, headsOff, MAX_BUTTONS } from "./head_buttons.j
 import { OWN_PAIR } from "./own_pair.js";
 import { PairReading } from "./pair_reading.js";
 import { TextControls } from "./text_controls.js";
-import { readingOf, TextSide } from "./text_side.js";
+import { arranged, readingOf, TextSide } from "./text_side.js";
 
 /** @import { OpenView, Page, View } from "./page.js" */
 /** @import { PassageFigure } from "./passage_figure.js" */
@@ -77,7 +77,8 @@ class ReadText {
     const off = { class: "off", open: model.heads.length <= MAX_BUTTONS };
     this.off = el("details", off, el("summary", {}, "Switch heads off"), this.switches);
     this.sides = [new TextSide(), new TextSide()];
-    this.both = el("div", {}, ...this.sides.map(({ element }) => element));
+    this.shown = el("div");
+    this.nShown = 0;
     this.asked = 0; // how often; of several answers the last one asked for counts
     this.element = el(
       "section",
@@ -87,7 +88,7 @@ class ReadText {
       this.controls.own,
       this.chips,
       model.readSteps.length ? this.off : null,
-      this.both,
+      this.shown,
     );
   }
 
@@ -103,14 +104,20 @@ class ReadText {
     const pages = sidesOf(page);
     const readings = await Promise.all(pages.map((side) => readingOf(side, text, tokens, place)));
     if (number !== this.asked) return;
-    this.both.className = pages.length > 1 ? "beside" : "";
-    this.sides[1].element.hidden = pages.length < 2;
+    this.arrange(pages.length);
     this.show(pages, readings, tokens.length);
   }
 
   /** Keeps an answer that comes later from being shown. */
   stop() {
     this.asked++;
+  }
+
+  /** @param {number} n how many models are shown */
+  arrange(n) {
+    if (n === this.nShown) return; // what has the focus keeps it
+    this.nShown = n;
+    this.shown.replaceChildren(...arranged(this.sides.slice(0, n)));
   }
 
   /**
