@@ -3,7 +3,7 @@
 import { shortCount } from "./numbers.js";
 
 /** @import { Model, Row } from "./study.js" */
-/** @typedef {{ tokens: number, words: string }} Moment  at which something begins or ends */
+/** @typedef {{ tokens: number, words: string, isEnd: boolean }} Moment  at which something begins or ends */
 
 /** @type {Record<string, string>} where the kind itself isn't a noun */
 const NOUNS = { unlearn: "unlearning", several: "intervention" };
@@ -58,12 +58,11 @@ export function momentsOf(model) {
   const own = doneTo(model);
   if (!own) return [];
   const noun = NOUNS[own.kind] ?? own.kind;
-  /** @param {number[] | null} all @param {string} verb */
-  const named = (all, verb) => (all ?? []).map((tokens) => ({ tokens, words: `${noun} ${verb}` }));
+  /** @param {number[] | null} all @param {boolean} isEnd */
+  const named = (all, isEnd) =>
+    (all ?? []).map((tokens) => ({ tokens, words: `${noun} ${isEnd ? "ends" : "begins"}`, isEnd }));
   const end = model.checkpoints[model.last].tokens ?? 0;
-  return [...named(own.begins, "begins"), ...named(own.ends, "ends")].filter(
-    ({ tokens }) => tokens > 0 && tokens < end,
-  );
+  return [...named(own.begins, false), ...named(own.ends, true)].filter(({ tokens }) => tokens > 0 && tokens < end);
 }
 
 /**

@@ -45,7 +45,7 @@ export function lineChart(page, lines, size, models = [page.model]) {
   const picture = svg(
     "svg",
     { viewBox: `0 0 ${size.width} ${size.height}`, ...label, on: { click } },
-    phaseChange(model, axes),
+    phaseChange(model, models, axes),
     ...valueTicks(axes),
     ...checkpointTicks(model, axes, size),
     svg("line", here),
@@ -68,8 +68,12 @@ function axesOf(model, lines, { width, height, reach = [] }) {
   return { low, high, left, right, top, bottom, x, y };
 }
 
-/** @param {Model} model @param {Axes} axes */
-function phaseChange(model, { x, top, bottom }) {
+/**
+ * @param {Model} model
+ * @param {Model[]} models of which it is one; of several it is named
+ * @param {Axes} axes
+ */
+function phaseChange(model, models, { x, top, bottom }) {
   const changes = model.rows.phase_changes;
   const change = changes.find((row) => row.score === "prefix_matching") ?? changes[0];
   const span = change && model.spanOf(change);
@@ -78,7 +82,7 @@ function phaseChange(model, { x, top, bottom }) {
   const fill = css(colour("purple"), 0.18);
   const words = { x: (start + end) / 2, y: top - 5, "text-anchor": "middle", fill: css(colour("muted")) };
   const ground = svg("rect", { x: start, y: top, width: end - start, height: bottom - top, fill });
-  return svg("g", {}, ground, svgText("phase change", words));
+  return svg("g", {}, ground, svgText(models.length > 1 ? `phase change of ${model.name}` : "phase change", words));
 }
 
 /**
@@ -87,21 +91,33 @@ function phaseChange(model, { x, top, bottom }) {
  * @param {Model[]} models
  * @param {Axes} axes
  */
-function moments({ checkpoints }, models, { x, left, right, top, bottom }) {
+function moments({ checkpoints }, models, axes) {
+  const { x, top, bottom } = axes;
   const seen = checkpoints.map(({ step, tokens }) => tokens ?? step);
   const named = models.filter((model) => momentsOf(model).length).length > 1;
   const all = models.flatMap((model) => momentsOf(model).map((moment) => ({ ...moment, of: model.name })));
-  return all.map(({ tokens, words, of }, i) => {
+  return all.map(({ tokens, words, isEnd, of }, i) => {
     const place = placeAmong(seen, tokens);
     if (place === null) return null;
-    const isLate = x(place) > (left + right) / 2;
-    const side = { x: x(place) + (isLate ? -5 : 5), "text-anchor": isLate ? "end" : "start" };
+    const said = named ? `${words} (${of})` : words;
+    const side = sideOf(x(place), isEnd, 7 * said.length, axes);
     const halo = { stroke: css(colour("card")), "stroke-width": 3, "paint-order": "stroke" };
     const line = { x1: x(place), x2: x(place), y1: top, y2: bottom, stroke: css(colour("pink")), "stroke-width": 2 };
-    const said = named ? `${words} (${of})` : words;
     const label = svgText(said, { ...side, y: top + 12 + 15 * i, fill: css(colour("ink")), ...halo });
     return svg("g", { class: "moment" }, svg("line", line), label);
   });
+}
+
+/**
+ * Where words go: those of a beginning before its line, those of an end behind it, if there is room.
+ * @param {number} x of the line
+ * @param {boolean} isEnd
+ * @param {number} width of the words
+ * @param {Axes} axes
+ */
+function sideOf(x, isEnd, width, { left, right }) {
+  const isBefore = isEnd ? right - x < width : x - left > width;
+  return { x: isBefore ? x - 5 : x + 5, "text-anchor": isBefore ? "end" : "start" };
 }
 
 /** @param {Axes} axes */
@@ -144,8 +160,8 @@ function polyline({ values, places, colour, wide, dashed }, { x, y }, isSolid) {
 function lineNames(lines, { right, y }) {
   /** @type {number[]} */
   const taken = [];
-  return lines.toReversed().map(({ name, values, colour }) => {
-    const value = values.at(-1) ?? null;
+  return lines.toReversed().map(({ name, values, places, colour }) => {
+    const value = values.findLast((_, i) => !places || places[i] !== null) ?? null;
     if (!name || value === null) return null;
     let place = y(value) + 4;
     while (taken.some((other) => Math.abs(other - place) < 12)) place += 3;
