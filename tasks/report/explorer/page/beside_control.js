@@ -32,12 +32,14 @@ export function besideControl(page) {
 }
 
 /**
+ * A link to the other model, with this one beside it, after as many tokens.
  * @param {Page} page
  * @param {Model} other
  */
 function swapLink(page, other) {
-  const { model } = page;
-  return page.anchor({ model: page.nameOf(other), beside: page.nameOf(model), at: "" }, "Swap them");
+  const { at, step } = sidesOf(page)[1];
+  const there = { model: page.nameOf(other), at: at === other.last ? "" : String(step) };
+  return page.anchor({ ...there, beside: page.nameOf(page.model) }, "Swap them");
 }
 
 /**

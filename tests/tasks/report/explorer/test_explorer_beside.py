@@ -117,6 +117,9 @@ def test_one_slider_moves_both_to_checkpoints_that_have_seen_as_much(visit, expl
             assert found == pytest.approx(scores(explored, model, step), rel=1e-4)
         differ = SLOWER * nearest != STEPS[place]
         assert ("Not after the same" in page.locator(".told").text_content()) == differ
+    page.get_by_role("slider", name="Checkpoint").fill("6")
+    page.get_by_role("link", name="Swap them").click()
+    assert f"at={min(STEPS, key=lambda step: abs(SLOWER * step - STEPS[6]))}" in page.url
 
 
 def test_curves_of_both_models_are_in_one_figure_with_when_it_began_and_ended(visit, explored: Explored):
