@@ -11,6 +11,7 @@ const COLUMNS = ["model", "parameters", "validation loss", "repeat gain", "in th
 const USES = [
   "The address holds what you see: copy it, and the link is a finding. Back goes back.",
   "Tab and arrow keys move, Enter chooses; a head's name opens its card.",
+  "Beside sets a second model next to this one, at first its base; the slider moves both.",
   "SVG, PNG and CSV save a view; SQL shows the SELECT behind it, for `headstream sql`.",
   "The page is one file that needs no network and sends nothing: what you type stays in it.",
 ];

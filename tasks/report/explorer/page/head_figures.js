@@ -50,7 +50,7 @@ export function overTraining(page, head) {
  * Names of lines in their colours.
  * @param {string[]} names
  */
-function colourKey(names) {
+export function colourKey(names) {
   const items = names.map((name, i) => {
     const swatch = el("span", { class: "swatch" });
     swatch.style.background = css(seriesColour(i));

@@ -15,13 +15,17 @@ const UNBOUNDED_SCORES = /logit|distance|rank|_sd$/; // those that don't end at 
 /** @type {Record<string, [number, number]>} heads across, layers up */
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
-/** @param {Page} page @param {string} score */
-export function headGrid(page, score) {
+/**
+ * @param {Page} page
+ * @param {string} score
+ * @param {Model[]} models of which equal colours mean the same
+ */
+export function headGrid(page, score, models = [page.model]) {
   const { model, room } = page;
   const places = placesIn(model, room);
   const height = places.bottom + GRID_BOTTOM;
   const roles = [...new Set(model.heads.map((head) => model.role(head)))].filter((role) => role !== null);
-  const most = mostOf(model, score);
+  const most = Math.max(...models.map((each) => mostOf(each, score)));
   const label = { role: "group", "aria-label": `Heads of ${model.name}`, "font-family": "sans-serif" };
   return svg(
     "svg",
@@ -93,7 +97,7 @@ function gridCell(page, score, most, head, places) {
     tabindex: (page.head ? isChosen : head.place === 0) ? 0 : -1,
     role: "button",
     "aria-pressed": isChosen,
-    "data-focus": head.name,
+    "data-focus": focusName(model, head),
     "data-head": head.name,
     "aria-label": role ? `${said}, ${role}` : said,
     on: {
@@ -118,6 +122,11 @@ function gridCell(page, score, most, head, places) {
   );
 }
 
+/** @param {Model} model @param {Head} head */
+function focusName(model, head) {
+  return `${model.id} ${head.name}`;
+}
+
 /**
  * Enter chooses a head, arrows go to the next one.
  * @param {KeyboardEvent} event
@@ -135,7 +144,7 @@ function onGridKey(event, page, head) {
   if (!next) return;
   event.preventDefault();
   page.set({ head: next.name });
-  const cell = document.querySelector(`.cell[data-focus="${next.name}"]`);
+  const cell = document.querySelector(`.cell[data-focus="${CSS.escape(focusName(page.model, next))}"]`);
   /** @type {SVGElement | null} */ (cell)?.focus({ preventScroll: true });
 }
 

@@ -2,7 +2,8 @@
 
 import { colour, css } from "./colours.js";
 import { svg, svgText } from "./elements.js";
-import { clamp, readable, shortCount } from "./numbers.js";
+import { momentsOf } from "./interventions.js";
+import { clamp, placeAmong, readable, shortCount } from "./numbers.js";
 
 /** @import { Colour } from "./colours.js" */
 /** @import { Page } from "./page.js" */
@@ -13,9 +14,11 @@ import { clamp, readable, shortCount } from "./numbers.js";
  * @property {string} name written at its end; nothing if empty
  * @property {(number | null)[]} values one a checkpoint
  * @property {Colour} colour
+ * @property {(number | null)[]} [places] where its values lie, counted in checkpoints; those without one aren't drawn
  * @property {boolean} [wide]
+ * @property {boolean} [dashed]
  */
-/** @typedef {{ width: number, height: number }} Size */
+/** @typedef {{ width: number, height: number, reach?: number[] }} Size  reach: values that the axis must show */
 /** @typedef {ReturnType<typeof axesOf>} Axes */
 
 const CHART_LEFT = 40; // room for numbers
@@ -25,8 +28,9 @@ const MAX_SOLID = 8; // lines; more are drawn paler
  * @param {Page} page
  * @param {Line[]} lines the last one on top
  * @param {Size} size
+ * @param {Model[]} models whose interventions are marked where they begin and end
  */
-export function lineChart(page, lines, size) {
+export function lineChart(page, lines, size, models = [page.model]) {
   const { model, at } = page;
   const axes = axesOf(model, lines, size);
   const { x, left, right, top, bottom } = axes;
@@ -41,19 +45,20 @@ export function lineChart(page, lines, size) {
   const picture = svg(
     "svg",
     { viewBox: `0 0 ${size.width} ${size.height}`, ...label, on: { click } },
-    phaseChange(model, axes),
+    phaseChange(model, models, axes),
     ...valueTicks(axes),
     ...checkpointTicks(model, axes, size),
     svg("line", here),
     ...lines.map((line) => polyline(line, axes, lines.length <= MAX_SOLID)),
-    ...lineNames(lines, axes, model.last),
+    ...lineNames(lines, axes),
+    ...moments(model, models, axes),
   );
   return picture;
 }
 
 /** @param {Model} model @param {Line[]} lines @param {Size} size */
-function axesOf(model, lines, { width, height }) {
-  const values = lines.flatMap((line) => line.values).filter((value) => value !== null);
+function axesOf(model, lines, { width, height, reach = [] }) {
+  const values = [...reach, ...lines.flatMap((line) => line.values)].filter((value) => value !== null);
   const low = Math.min(0, ...values);
   const high = Math.max(low + 1e-6, ...values);
   const [left, right] = [CHART_LEFT, width - (lines.some(({ name }) => name) ? 54 : 10)];
@@ -63,8 +68,12 @@ function axesOf(model, lines, { width, height }) {
   return { low, high, left, right, top, bottom, x, y };
 }
 
-/** @param {Model} model @param {Axes} axes */
-function phaseChange(model, { x, top, bottom }) {
+/**
+ * @param {Model} model
+ * @param {Model[]} models of which it is one; of several it is named
+ * @param {Axes} axes
+ */
+function phaseChange(model, models, { x, top, bottom }) {
   const changes = model.rows.phase_changes;
   const change = changes.find((row) => row.score === "prefix_matching") ?? changes[0];
   const span = change && model.spanOf(change);
@@ -73,7 +82,42 @@ function phaseChange(model, { x, top, bottom }) {
   const fill = css(colour("purple"), 0.18);
   const words = { x: (start + end) / 2, y: top - 5, "text-anchor": "middle", fill: css(colour("muted")) };
   const ground = svg("rect", { x: start, y: top, width: end - start, height: bottom - top, fill });
-  return svg("g", {}, ground, svgText("phase change", words));
+  return svg("g", {}, ground, svgText(models.length > 1 ? `phase change of ${model.name}` : "phase change", words));
+}
+
+/**
+ * Lines where something that is done to a model in training begins or ends, with words at their tops.
+ * @param {Model} along whose checkpoints the axis goes
+ * @param {Model[]} models
+ * @param {Axes} axes
+ */
+function moments({ checkpoints }, models, axes) {
+  const { x, top, bottom } = axes;
+  const seen = checkpoints.map(({ step, tokens }) => tokens ?? step);
+  const named = models.filter((model) => momentsOf(model).length).length > 1;
+  const all = models.flatMap((model) => momentsOf(model).map((moment) => ({ ...moment, of: model.name })));
+  return all.map(({ tokens, words, isEnd, of }, i) => {
+    const place = placeAmong(seen, tokens);
+    if (place === null) return null;
+    const said = named ? `${words} (${of})` : words;
+    const side = sideOf(x(place), isEnd, 7 * said.length, axes);
+    const halo = { stroke: css(colour("card")), "stroke-width": 3, "paint-order": "stroke" };
+    const line = { x1: x(place), x2: x(place), y1: top, y2: bottom, stroke: css(colour("pink")), "stroke-width": 2 };
+    const label = svgText(said, { ...side, y: top + 12 + 15 * i, fill: css(colour("ink")), ...halo });
+    return svg("g", { class: "moment" }, svg("line", line), label);
+  });
+}
+
+/**
+ * Where words go: those of a beginning before its line, those of an end behind it, if there is room.
+ * @param {number} x of the line
+ * @param {boolean} isEnd
+ * @param {number} width of the words
+ * @param {Axes} axes
+ */
+function sideOf(x, isEnd, width, { left, right }) {
+  const isBefore = isEnd ? right - x < width : x - left > width;
+  return { x: isBefore ? x - 5 : x + 5, "text-anchor": isBefore ? "end" : "start" };
 }
 
 /** @param {Axes} axes */
@@ -99,23 +143,25 @@ function checkpointTicks({ checkpoints }, { x, left, right, bottom }, { width, h
 }
 
 /** @param {Line} line @param {Axes} axes @param {boolean} isSolid */
-function polyline({ values, colour, wide }, { x, y }, isSolid) {
-  const points = values.flatMap((value, i) => (value === null ? [] : [`${x(i).toFixed(1)},${y(value).toFixed(1)}`]));
-  const stroke = css(colour, wide || isSolid ? 1 : 0.6);
-  return svg("polyline", { points: points.join(" "), fill: "none", stroke, "stroke-width": wide ? 3 : 1.6 });
+function polyline({ values, places, colour, wide, dashed }, { x, y }, isSolid) {
+  const points = values.flatMap((value, i) => {
+    const place = places ? places[i] : i;
+    return value === null || place === null ? [] : [`${x(place).toFixed(1)},${y(value).toFixed(1)}`];
+  });
+  const look = { stroke: css(colour, wide || isSolid ? 1 : 0.6), "stroke-dasharray": dashed && "7 4" };
+  return svg("polyline", { points: points.join(" "), fill: "none", ...look, "stroke-width": wide ? 3 : 1.6 });
 }
 
 /**
  * The names at the ends of lines, none on top of another.
  * @param {Line[]} lines
  * @param {Axes} axes
- * @param {number} last
  */
-function lineNames(lines, { right, y }, last) {
+function lineNames(lines, { right, y }) {
   /** @type {number[]} */
   const taken = [];
-  return lines.toReversed().map(({ name, values, colour }) => {
-    const value = values[last];
+  return lines.toReversed().map(({ name, values, places, colour }) => {
+    const value = values.findLast((_, i) => !places || places[i] !== null) ?? null;
     if (!name || value === null) return null;
     let place = y(value) + 4;
     while (taken.some((other) => Math.abs(other - place) < 12)) place += 3;

@@ -5,8 +5,10 @@ import { checkpointSlider } from "./checkpoint_slider.js";
 import { DARK } from "./colours.js";
 import { chooser, el } from "./elements.js";
 import { finding } from "./finding.js";
+import { fullName } from "./interventions.js";
 import { newerPage } from "./newer_page.js";
 import { Page } from "./page.js";
+import { Address } from "./state.js";
 import { openStudy } from "./study.js";
 
 /** @import { OpenView, View } from "./page.js" */
@@ -35,13 +37,13 @@ class Frame {
   /** @param {Study} study @param {View[]} views */
   constructor(study, views) {
     this.views = views.toSorted((a, b) => a.place - b.place);
-    this.page = new Page(study, () => this.show());
+    this.page = new Page(study, new Address(() => this.show()));
     this.shown = ""; // the model and the view
     /** @type {OpenView[]} the slider, the view and the card, as far as they are there */
     this.open = [];
     this.models = chooser(
       "Model",
-      study.models.map((model) => [model.id, model.name]),
+      study.models.map((model) => [model.id, fullName(model)]),
       (id) => this.showModel(/** @type {Model} */ (study.model(id))),
     );
     this.tabs = el("nav", { "aria-label": "Views" });

@@ -30,7 +30,7 @@ export function nextTokens(page, reading) {
     ? `Probability in the whole model (blue) and with ${off} off (orange: it writes nothing); ✓ is what does come.`
     : "Probability of the next token; ✓ is what does come.";
   return figure({
-    title: `What comes after token ${position}, ${names[position]}`,
+    title: page.titled(`What comes after token ${position}, ${names[position]}`),
     name: `${page.model.id} next tokens`,
     note,
     picture: bars(found, Math.min(420, page.room), without.length > 0),

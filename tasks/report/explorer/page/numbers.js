@@ -40,6 +40,18 @@ export function clamp(value, low, high) {
 }
 
 /**
+ * Where a number lies among rising ones: 1.5 is halfway from the second to the third; null beyond the last.
+ * @param {number[]} numbers
+ * @param {number} wanted
+ */
+export function placeAmong(numbers, wanted) {
+  const next = numbers.findIndex((each) => each >= wanted);
+  if (next < 1) return next < 0 ? null : 0;
+  const before = numbers[next - 1];
+  return next - 1 + (wanted - before) / (numbers[next] - before);
+}
+
+/**
  * Whichever of some numbers is nearest to one; of two as near, the first.
  * @param {number[]} numbers at least one
  * @param {number} wanted

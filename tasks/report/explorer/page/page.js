@@ -2,9 +2,8 @@
 
 import { el } from "./elements.js";
 import { clamp, nearest, shortCount } from "./numbers.js";
-import { Address } from "./state.js";
 
-/** @import { State } from "./state.js" */
+/** @import { Address, State } from "./state.js" */
 /** @import { Head, Model, Study } from "./study.js" */
 
 /**
@@ -29,10 +28,10 @@ import { Address } from "./state.js";
 const FIRST_SCORE = "induction_random_period";
 
 export class Page {
-  /** @param {Study} study @param {() => void} onChange of the address */
-  constructor(study, onChange) {
+  /** @param {Study} study @param {Address} address */
+  constructor(study, address) {
     this.study = study;
-    this.address = new Address(onChange);
+    this.address = address;
   }
 
   get state() {
@@ -70,10 +69,10 @@ export class Page {
     return this.model.checkpoints[this.at].step;
   }
 
-  /** The nearest step at which the model reads any text; that of the checkpoint if there is none. */
+  /** The nearest step at which the model reads any text; of one that reads none, the last, of which runs are kept. */
   get runnableStep() {
-    const steps = this.model.readSteps;
-    return steps.length ? nearest(steps, this.step) : this.step;
+    const { readSteps, checkpoints, last } = this.model;
+    return readSteps.length ? nearest(readSteps, this.step) : checkpoints[last].step;
   }
 
   get score() {
@@ -108,6 +107,14 @@ export class Page {
   seen(at) {
     const { step, tokens } = this.model.checkpoints[at];
     return tokens === null ? `step ${step}` : `${shortCount(tokens)} tokens`;
+  }
+
+  /**
+   * The title of a figure; of two models beside each other it says of which.
+   * @param {string} title
+   */
+  titled(title) {
+    return title;
   }
 
   /**

@@ -13,13 +13,14 @@ export class PassageFigure {
   constructor(page, reading) {
     this.page = page;
     this.reading = reading;
+    this.together = [/** @type {PassageFigure} */ (this)]; // passages in which the same token is pointed at
     this.tokens = reading.labels.map((label, i) => this.token(label, i));
     const lines = this.tokens.flatMap((token, i) => (reading.labels[i].includes("\n") ? [token, el("br")] : [token]));
     const label = { role: "group", "aria-label": "Tokens; arrow keys move" };
-    const on = { pointerleave: () => this.paint(reading.position) };
+    const on = { pointerleave: () => this.point(reading.position) };
     this.passage = el("div", { class: "passage", ...label, on }, ...lines);
     this.element = figure({
-      title: reading.title,
+      title: page.titled(reading.title),
       name: `${reading.model.id} text`,
       note: passageNote(reading),
       content: this.passage,
@@ -34,8 +35,8 @@ export class PassageFigure {
     const isChosen = i === this.reading.position;
     const choose = () => this.page.set({ token: String(i) });
     const on = {
-      pointerenter: (/** @type {PointerEvent} */ event) => event.pointerType === "mouse" && this.paint(i),
-      focus: () => this.paint(i),
+      pointerenter: (/** @type {PointerEvent} */ event) => event.pointerType === "mouse" && this.point(i),
+      focus: () => this.point(i),
       click: choose,
       keydown: (/** @type {KeyboardEvent} */ event) => {
         if (isChoice(event)) choose();
@@ -45,6 +46,14 @@ export class PassageFigure {
     const kind = { class: "token", role: "button", tabindex: isChosen ? 0 : -1 };
     const handling = { "data-focus": `token ${i}`, "data-token": i, "aria-pressed": isChosen, on };
     return el("span", { ...kind, ...handling }, ...tokenNodes(label));
+  }
+
+  /**
+   * Colours for a token that is pointed at, here and in passages beside this one.
+   * @param {number} at
+   */
+  point(at) {
+    for (const passage of this.together) passage.paint(Math.min(at, passage.tokens.length - 1));
   }
 
   /**

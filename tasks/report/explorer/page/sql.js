@@ -1,6 +1,6 @@
 // The SELECT behind each view, to be pasted into `headstream sql`.
 
-/** @import { Head } from "./study.js" */
+/** @import { Head, Model } from "./study.js" */
 
 const HEADS_OVER_TRAINING = "heads JOIN evaluations USING (model_id, step)";
 const PAIR = "writer_layer, writer_head, reader_layer, reader_head, kind";
@@ -37,6 +37,20 @@ export const sql = {
   /** @param {string} model @param {string} score */
   trajectories: (model, score) =>
     select(`step, tokens, layer, head, ${score}`, HEADS_OVER_TRAINING, [of(model)], "layer, head, step"),
+  /**
+   * @param {{ model: Model, head: Head }[]} curves
+   * @param {string} score
+   */
+  compared: (curves, score) => {
+    const heads = curves.map(({ model, head }) => `(${quoted(model.id)}, ${head.layer}, ${head.head})`);
+    const condition = `(model_id, layer, head) IN (${heads.join(", ")})`;
+    return select(
+      `model_id, layer, head, step, tokens, ${score}`,
+      HEADS_OVER_TRAINING,
+      [condition],
+      "model_id, layer, head, step",
+    );
+  },
   /**
    * @param {string} model
    * @param {Head} head

@@ -4,6 +4,7 @@ const DEFAULTS = {
   model: "",
   head: "",
   view: "heads",
+  beside: "", // another model; its base if empty
   at: "", // a training step; the last one if empty
   score: "",
   passage: "0",

@@ -1,25 +1,20 @@
 // A passage, or a reader's own text: where each token looks, who looks at it, and what comes next with heads off. Or a
 // pair of prompts: what of the model makes the difference between them.
 
-import { attentionMatrix, attentionRows } from "./attention_matrix.js";
 import { behavioursOf } from "./behaviours.js";
-import { chooser, el, emptyNote, refill, showIn } from "./elements.js";
-import { figure } from "./figure.js";
-import { chosenHeads, fillChips, fillSwitches, headsOff, MAX_BUTTONS } from "./head_buttons.js";
-import { nextTokens } from "./next_tokens.js";
+import { sidesOf } from "./beside.js";
+import { besideControl } from "./beside_control.js";
+import { chooser, el, emptyNote, showIn } from "./elements.js";
+import { fillChips, fillSwitches, headsOff, MAX_BUTTONS } from "./head_buttons.js";
 import { OWN_PAIR } from "./own_pair.js";
 import { PairReading } from "./pair_reading.js";
-import { PassageFigure } from "./passage_figure.js";
-import { Reading } from "./reading.js";
-import { runOn } from "./runs.js";
 import { TextControls } from "./text_controls.js";
+import { arranged, readingOf, TextSide } from "./text_side.js";
 
 /** @import { OpenView, Page, View } from "./page.js" */
+/** @import { PassageFigure } from "./passage_figure.js" */
+/** @import { Reading } from "./reading.js" */
 /** @import { Text } from "./study.js" */
-
-const NOT_HELD = "This file holds no attention of this model on this passage.";
-const NOT_SERVED =
-  "Nobody serves this page any more. Start `headstream explore --serve` again, and open its address.";
 
 /** @type {View} */
 export const view = { name: "text", title: "Text", place: 2, hasSlider: true, open: openText };
@@ -75,50 +70,42 @@ class ReadText {
     const { model } = page;
     this.page = page;
     this.text = text;
+    this.beside = besideControl(page);
     this.controls = new TextControls(page, text);
     this.chips = el("div", { class: "chips", role: "group", "aria-label": "Heads shown" });
     this.switches = el("div", { class: "chips", role: "group", "aria-label": "Heads switched off" });
     const off = { class: "off", open: model.heads.length <= MAX_BUTTONS };
     this.off = el("details", off, el("summary", {}, "Switch heads off"), this.switches);
-    this.note = el("p", { class: "hint" });
-    this.passage = el("div");
-    this.next = el("div");
-    this.square = el("div");
+    this.sides = [new TextSide(), new TextSide()];
+    this.shown = el("div");
+    this.nShown = 0;
     this.asked = 0; // how often; of several answers the last one asked for counts
     this.element = el(
       "section",
       { "aria-label": "Attention on a text" },
+      this.beside.element,
       this.controls.element,
       this.controls.own,
       this.chips,
       model.readSteps.length ? this.off : null,
-      this.note,
-      this.passage,
-      el("div", { class: "beside" }, this.next, this.square),
+      this.shown,
     );
   }
 
   async update() {
-    const { page, controls } = this;
-    const { model } = page;
+    const { page, text, controls } = this;
     const number = ++this.asked;
-    const without = headsOff(page);
+    this.beside.update();
     controls.update();
     fillChips(page, this.chips);
     fillSwitches(page, this.switches);
-    if (without.length) this.off.open = true;
+    if (headsOff(page).length) this.off.open = true;
     const { place, tokens } = controls;
-    const seen = tokens.slice(0, model.network?.sizes.nContext);
-    const intact = await runOn(model, page.runnableStep, seen, place, []);
-    const isRun = without.length > 0 && model.readSteps.length > 0;
-    const run = isRun ? await runOn(model, page.runnableStep, seen, place, without) : intact;
+    const pages = sidesOf(page);
+    const readings = await Promise.all(pages.map((side) => readingOf(side, text, tokens, place)));
     if (number !== this.asked) return;
-    if (!run || !intact) {
-      refill(this.passage, emptyNote(model.servedSteps.length ? NOT_SERVED : NOT_HELD));
-      return;
-    }
-    this.note.replaceChildren(...this.notes(seen.length < tokens.length));
-    this.show(new Reading(page, this.text, run, intact, chosenHeads(page), without));
+    this.arrange(pages.length);
+    this.show(pages, readings, tokens.length);
   }
 
   /** Keeps an answer that comes later from being shown. */
@@ -126,52 +113,28 @@ class ReadText {
     this.asked++;
   }
 
+  /** @param {number} n how many models are shown */
+  arrange(n) {
+    if (n === this.nShown) return; // what has the focus keeps it
+    this.nShown = n;
+    this.shown.replaceChildren(...arranged(this.sides.slice(0, n)));
+  }
+
   /**
-   * Which weights read the text, and links to the others that the file holds.
-   * @param {boolean} isCut whether the text is longer than the model's context
-   * @returns {(Node | string)[]}
+   * The text as each model reads it, at the same token.
+   * @param {Page[]} pages
+   * @param {(Reading | null)[]} readings
+   * @param {number} n tokens of the text
    */
-  notes(isCut) {
-    const { page } = this;
-    const { model, runnableStep } = page;
-    const steps = model.checkpoints.map(({ step }) => step);
-    const at = steps.indexOf(runnableStep);
-    const isOther = model.runnableSteps.length > 0 && runnableStep !== page.step;
-    const other = `No weights after ${page.seen(page.at)} are in this file: what follows is after ${page.seen(at)}. `;
-    const warning = isOther && at >= 0 ? el("strong", { class: "elsewhere" }, other) : "";
-    const cut = isCut ? `Cut to the model's context of ${model.network?.sizes.nContext} tokens. ` : "";
-    const whose = `Attention of ${model.name} ${page.runnableName}.`;
-    if (model.runnableSteps.length < 2) return [warning, cut, whose];
-    const links = model.runnableSteps.flatMap((step) => {
-      const place = steps.indexOf(step);
-      const href = page.link({ at: page.stepName(place) });
-      return [" ", el("a", { href, "aria-current": step === runnableStep ? "true" : null }, page.seen(place))];
+  show(pages, readings, n) {
+    /** @type {PassageFigure[]} */
+    const passages = [];
+    pages.forEach((page, i) => {
+      const reading = readings[i];
+      if (reading && readings[0]) reading.position = Math.min(readings[0].position, reading.run.n - 1);
+      if (reading) passages.push(this.sides[i].show(page, reading, reading.run.n < n));
+      else this.sides[i].showNothing(page, this.text);
     });
-    return [warning, cut, whose, " The file holds its weights after", ...links];
+    for (const passage of passages) passage.together = passages;
   }
-
-  /** @param {Reading} reading */
-  show(reading) {
-    const passage = new PassageFigure(this.page, reading);
-    refill(this.passage, passage.element);
-    passage.paint(reading.position); // after what has the focus has painted itself
-    refill(this.next, nextTokens(this.page, reading));
-    refill(this.square, attentionSquare(this.page, reading));
-  }
-}
-
-/** @param {Page} page @param {Reading} reading */
-function attentionSquare(page, { stripes, names, position }) {
-  if (!stripes.length) return null;
-  const { name, attention } = stripes[0];
-  const shown = { name, attention, tokens: names };
-  const onChoose = (/** @type {number} */ query) => page.set({ token: String(query), way: "from" });
-  return figure({
-    title: `Attention of ${name}`,
-    name: `${page.model.id} ${name} attention`,
-    note: "A row a token that looks, a column a token looked at; deeper is more.",
-    picture: attentionMatrix(shown, { side: 420, query: position, onChoose }),
-    rows: () => attentionRows(shown),
-    sql: null,
-  });
 }
