@@ -392,7 +392,8 @@ def test_the_readmes_first_study_takes_minutes_and_fits_other_tools(monkeypatch,
 
 
 def test_the_readmes_studies_are_valid():
-    study, models, prompts, names = map(tomllib.loads, blocks("README.md", "toml"))
+    study, models, prompts, names, needs = map(tomllib.loads, blocks("README.md", "toml"))
+    assert len(parse_study("README.md", {"name": "needs", **needs}).cells) == 7
     assert parse_study("README.md", names).analysis.prompts.sets[0].name
     assert len(parse_study("README.md", study).cells) == 2
     assert parse_study("README.md", models).n_models == 1
