@@ -42,8 +42,9 @@ export function toldOf(model) {
  * How much later than its base it has an induction head, as the view intervention_effects defines that.
  * @param {Row} own
  */
-function delay({ is_censored: isCensored, delay_log2: doublings }) {
-  if (isCensored === null) return "Its base has no induction head.";
+function delay({ base_reader: baseReader, is_censored: isCensored, delay_log2: doublings }) {
+  if (!baseReader) return "Its base has no induction head.";
+  if (isCensored === null) return "Its base had formed one before.";
   if (isCensored) return "Its best head never has half the induction that its base's ends with.";
   const times = (2 ** doublings).toFixed(2);
   return `Its best head has half the induction that its base's ends with after ${times} times as many tokens as there.`;

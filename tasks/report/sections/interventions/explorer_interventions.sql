@@ -6,6 +6,7 @@ SELECT
     kind,
     head,
     base_model_id,
+    base_reader,
     delay_log2,
     is_censored,
     begins,
