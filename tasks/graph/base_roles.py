@@ -1,6 +1,5 @@
 """The heads of a model that have a role, as tables of its analyses tell: what interventions that name a role act on."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -21,18 +20,13 @@ _HEADS = {
 _ABSENT = {"induction": "has no induction head", "writer": "has no induction head that reads another by its keys"}
 
 
-def roles_of(cell: Cell) -> set[str]:
-    """The roles by which a cell's interventions name heads."""
-    return {own.role for own in cell.training.interventions if own.role}
-
-
 def with_named_heads(cell: Cell, base: str, inputs: Inputs) -> Cell:
     """The cell with heads instead of roles; `inputs` has its base's training as `base`, and analyses by stage.
 
     Raises:
         LeftOut: the base has no head of that role.
     """
-    folders = tuple(inputs[role].folder for role in ("base", *sorted(_stages(cell))))
+    folders = tuple(inputs[role].folder for role in ("base", *stages_waited_for(cell)))
     found: list[InterventionConfig] = []
     for own in cell.training.interventions:
         if own.role:
@@ -44,13 +38,9 @@ def with_named_heads(cell: Cell, base: str, inputs: Inputs) -> Cell:
     return replace(cell, training=cell.training.model_copy(update={"interventions": tuple(found)}))
 
 
-def stages_for_roles(cell: Cell) -> Mapping[str, str]:
-    """The stages of its base that a cell waits for, by the role of their artifacts among its inputs."""
-    return {stage: stage for stage in sorted(_stages(cell))}
-
-
-def _stages(cell: Cell) -> set[str]:
-    return {stage for role in roles_of(cell) for stage in STAGES_OF_ROLES[role]}
+def stages_waited_for(cell: Cell) -> list[str]:
+    """The stages by which its base must be measured first: their artifacts are inputs of these names."""
+    return sorted({stage for role in cell.roles for stage in STAGES_OF_ROLES[role]})
 
 
 @lru_cache

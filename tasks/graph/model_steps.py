@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from headstream.models.flops import forward_flops
 from headstream.tasks.graph import artifact_specs
-from headstream.tasks.graph.base_roles import stages_for_roles, with_named_heads
+from headstream.tasks.graph.base_roles import stages_waited_for, with_named_heads
 from headstream.tasks.graph.step import Inputs, Step, StepName
 from headstream.tasks.storage.artifact import Spec
 from headstream.tasks.study.analyses import ANALYSES, DECLARED
@@ -33,7 +33,7 @@ def training_step(cell: Cell, tokens: StepName, vocabulary: int, gpu_share: floa
 
     read: dict[str, StepName] = {}
     if base:
-        read = {role: StepName(stage, base.label) for role, stage in stages_for_roles(cell).items()}
+        read = {stage: StepName(stage, base.label) for stage in stages_waited_for(cell)}
         read["base"] = StepName(TRAINING.name, base.label)
 
     def named(inputs: Inputs) -> Cell:

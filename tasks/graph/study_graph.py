@@ -11,7 +11,6 @@ from pydantic import BaseModel
 
 from headstream.tasks.errors import UserError
 from headstream.tasks.graph import artifact_specs
-from headstream.tasks.graph.base_roles import roles_of
 from headstream.tasks.graph.model_steps import BYTES_PER_RESULT, analysis_steps, training_step
 from headstream.tasks.graph.step import Step, StepName
 from headstream.tasks.study.analyses import ANALYSES, DECLARED
@@ -109,7 +108,7 @@ def _shared_input(stage: Stage, part: str, config: BaseModel) -> Step:
 
 def _steps_of_trained_models(study: Study, shared: Roles) -> Iterator[Step]:
     for cell in study.cells:
-        base = study.base_of(cell) if roles_of(cell) else None
+        base = study.base_of(cell) if cell.roles else None
         training = training_step(cell, shared["tokens"], study.tokenizer.vocabulary, study.resources.gpus, base)
         yield training
         yield from analysis_steps(study, training, shared, cell.passes)

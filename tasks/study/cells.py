@@ -25,6 +25,11 @@ class Cell:
         return {"architecture": self.architecture.as_kept(), "training": training}
 
     @property
+    def roles(self) -> list[str]:
+        """The roles by which its interventions name heads."""
+        return sorted({own.role for own in self.training.interventions if own.role})
+
+    @property
     def passes(self) -> Passes:
         """What interventions do to the model's passes at the end of its training."""
         kinds = {own.kind for own in self.training.interventions if own.acts_at(self.training.tokens)}

@@ -196,8 +196,7 @@ class Study(BaseModel, frozen=True, extra="forbid", strict=True):
 
     def _check_base(self, cell: Cell) -> None:
         """Raises ValueError when nothing tells the head that an intervention names by its role."""
-        roles = sorted({own.role for own in cell.training.interventions if own.role})
-        for role in roles:
+        for role in cell.roles:
             if self.until_decided:
                 raise ValueError(
                     f"heads = {role!r} needs a list of seeds, for which the base is made first. List them."

@@ -2,18 +2,19 @@
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from headstream.models.architecture import Architecture
 from headstream.models.interventions import Interventions, PatternRule
-from headstream.models.nodes import HEAD_LABEL, HEAD_PORTS, MLP, Edge, Head
+from headstream.models.nodes import HEAD_LABEL, MLP, Edge, Head, Port, parse_node
 from headstream.tasks.study.field_types import ListOf
 
 STAGES_OF_ROLES = {"induction": ("behaviour",), "writer": ("behaviour", "activation-circuits")}
 """For each role by which a head can be named the stages that tell which head has it."""
 MAX_TRAINED_TOKENS = 10**12
+Which = Literal["token", "pair", "beyond_bigrams"]  # of the tokens that induction predicts
 _EACH = re.compile(r"each of layer (\d{1,2})")
 _EDGE = re.compile(r"L(\d{1,2})(?:H(\d{1,4})|(MLP))? -> L(\d{1,2})(?:H(\d{1,4}))?\.(Q|K|V)")
 _Labels = Annotated[ListOf[str], Field(min_length=1, max_length=1024)]
@@ -51,7 +52,7 @@ class InterventionConfig(BaseModel):
     edges: _Labels | None = Field(
         None, description='Edges of a cut, like ["L0H0 -> L1H0.K"] or, of whole layers, ["L0 -> L1.K"].'
     )
-    which: Literal["token", "pair", "beyond_bigrams"] | None = Field(
+    which: Which | None = Field(
         None,
         description="Tokens that are not learned: those that followed the last copy in the sequence of the current"
         " token, or of the current two; beyond_bigrams: the latter where the bigram's commonest successor is another.",
@@ -104,7 +105,8 @@ class InterventionConfig(BaseModel):
     @property
     def named_heads(self) -> list[Head]:
         """Its heads, if it names them one by one."""
-        return [_head(label) for label in self.heads] if isinstance(self.heads, tuple) else []
+        nodes = map(parse_node, self.heads if isinstance(self.heads, tuple) else ())
+        return [node for node in nodes if isinstance(node, Head)]  # which all are: others are refused
 
     @property
     def in_words(self) -> str:
@@ -137,7 +139,7 @@ class InterventionConfig(BaseModel):
                 writers.append(MLP(int(layer)))
             for writer in writers:
                 for read_by in _heads(architecture, int(reader_layer), reader):
-                    yield Edge(writer, read_by, HEAD_PORTS[HEAD_PORTS.index(port)])
+                    yield Edge(writer, read_by, cast("Port", port))
 
     def acts_at(self, tokens: int) -> bool:
         """True if it acts once a model has been trained on so many tokens."""
@@ -208,9 +210,3 @@ def _require_nodes(own: InterventionConfig, a: Architecture) -> None:
 def _heads(a: Architecture, layer: int, head: Any) -> list[Head]:
     """A head of a layer, or all of them."""
     return [Head(layer, own) for own in (range(a.heads_per_layer[layer]) if head is None else [int(head)])]
-
-
-def _head(label: str) -> Head:
-    found = HEAD_LABEL.fullmatch(label)
-    assert found
-    return Head(int(found[1]), int(found[2]))

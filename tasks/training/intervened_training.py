@@ -10,10 +10,10 @@ from torch import Tensor
 from headstream.models.nodes import Head
 from headstream.models.parameters import declared_parameters
 from headstream.models.transformer import Transformer
-from headstream.tasks.study.training_interventions import InterventionConfig, passes_at
+from headstream.tasks.study.training_interventions import InterventionConfig, Which, passes_at
 from headstream.tasks.text.bigram_counts import commonest_successors
 from headstream.tasks.text.token_reading import Tokens
-from headstream.tasks.training.predicted_by_induction import Which, predicted_by_induction
+from headstream.tasks.training.predicted_by_induction import predicted_by_induction
 
 
 class IntervenedTraining:
@@ -25,6 +25,7 @@ class IntervenedTraining:
         if any(own.which == "beyond_bigrams" for own in interventions):
             common = commonest_successors(tokens.train, tokens.counts)
             self.common_successors = torch.from_numpy(common).to(model.W_E.device)
+        self._acting: list[InterventionConfig] | None = None  # before the first step
         self._unlearned: list[Which] = []
         self._frozen: list[tuple[Tensor, Tensor, Tensor]] = []  # parameters, where they stay, and as what
 
@@ -35,6 +36,9 @@ class IntervenedTraining:
     def begin(self, tokens: int) -> None:
         """Have the model be what it is at the step after so many tokens."""
         acting = [own for own in self.interventions if own.acts_at(tokens)]
+        if acting == self._acting:
+            return
+        self._acting = acting
         self.model.interventions = passes_at(self.interventions, self.model.architecture, tokens, self.bos) or None
         self._unlearned = [own.which for own in acting if own.which]
         frozen = [head for own in acting if own.kind == "freeze" for head in own.named_heads]

@@ -1,12 +1,10 @@
 """The tokens of a batch that induction predicts, by the definitions of the table `corpus_repeats`."""
 
-from typing import Literal
-
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-Which = Literal["token", "pair", "beyond_bigrams"]
+from headstream.tasks.study.training_interventions import Which
 
 
 def predicted_by_induction(

@@ -1,10 +1,14 @@
 -- The best head's score at every checkpoint of each model to which something was done, and of its base.
 WITH pairs AS (
-    SELECT what, n_layers, seed, from_tokens, until_tokens, base_tokens_to_form, model_id, model_id AS of_model, false AS is_base
-    FROM intervention_effects
-    WHERE study = $study
-    UNION ALL
-    SELECT what, n_layers, seed, from_tokens, until_tokens, base_tokens_to_form, model_id, base_model_id, true
+    SELECT
+        what,
+        n_layers,
+        seed,
+        from_tokens,
+        until_tokens,
+        model_id,
+        unnest([model_id, base_model_id]) AS of_model,
+        unnest([false, true]) AS is_base
     FROM intervention_effects
     WHERE study = $study
 )
