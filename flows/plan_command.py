@@ -48,7 +48,7 @@ def print_plan(study: Study, file: StudyFile, every_line: bool) -> None:
     if where := conflicting_study(study, file):
         console.print(f"[yellow]`run` needs `--replace`: another study named {study.name}[/]", Text(f"{where}."))
     console.print()
-    _print_claims(console, lacking)
+    _print_claims(console, lacking, trains=bool(study.cells))
     for warning in training_warnings(study):
         console.print(f"[yellow]{warning}[/]")
 
@@ -97,9 +97,15 @@ def _state(done: bool) -> str:
     return "[green]done[/]" if done else "[yellow]to run[/]"
 
 
-def _print_claims(console: Console, lacking: Mapping[str, str | None]) -> None:
+def _print_claims(console: Console, lacking: Mapping[str, str | None], trains: bool) -> None:
+    """Say which claims can be decided and what the others lack; of imported models alone, all lack the same."""
     decided = [claim for claim, lacks in lacking.items() if lacks is None]
-    console.print(f"It can decide {len(decided)} of {len(lacking)} claims: {', '.join(decided) or 'none'}.")
+    what = f"{len(decided)} of {len(lacking)} claims: {', '.join(decided)}" if decided else "no claim"
+    console.print(f"It can decide {what}.")
+    if not trains:
+        which = "The others" if decided else "They all"
+        console.print(f"{which} need other stages, or models that differ in seed or shape, which training makes.")
+        return
     by_lack: dict[str, list[str]] = defaultdict(list)
     for claim, lacks in lacking.items():
         if lacks:

@@ -107,11 +107,12 @@ class ModelProgress:
 
     @property
     def fraction(self) -> float:
-        """The fraction of its training that is done, or of the stages that measure it."""
+        """The fraction of its training that is done or, by planned time, of the stages that measure it."""
         if self.training.in_work:
             return self.training.fraction
-        measures = [part.fraction == 1 for part in self.parts.values() if part.planned.measures_model]
-        return sum(measures) / max(1, len(measures))
+        measures = [part for part in self.parts.values() if part.planned.measures_model]
+        planned = sum(part.planned.seconds for part in measures)
+        return sum(part.planned.seconds * part.fraction for part in measures) / planned if planned else 0.0
 
 
 class StudyProgress:

@@ -91,7 +91,15 @@ SELECT
     CASE
         WHEN share IS NOT NULL
             THEN
-                format('Without {} {:.2f} of the difference is lost, and alone it puts back {:.2f}.', node, share, restored_share)
+                if(
+                    share >= 0,
+                    format('Without {}, {:.2f} of the difference is lost', node, share),
+                    format('{} works against it: without it the difference is {:.2f} larger', node, -share)
+                )
+                || format(
+                    ', and alone it {} {:.2f}.',
+                    if(restored_share >= 0, 'puts back', 'takes away'), abs(restored_share)
+                )
                 || CASE
                     WHEN looks_at IS NULL THEN ''
                     WHEN looks_share >= 0.5 THEN

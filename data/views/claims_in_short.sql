@@ -12,7 +12,7 @@
 -- n_surviving: decided findings that survive a false-discovery rate of 5 %
 -- not_surviving: names of those that don't; empty if all do
 -- self_checks: how many of the self-checks that were made pass; NULL if none was made
--- banner: what to know if no model learned; NULL if one did
+-- banner: what to know if no model learned; NULL if one did, or if all models came as they are and none was measured for it
 WITH learning AS (
     SELECT
         study,
@@ -49,7 +49,7 @@ SELECT
     coalesce(not_surviving, []) AS not_surviving,
     if(n_made > 0, format('{} of {} pass', n_passed, n_made), NULL) AS self_checks,
     CASE
-        WHEN n_learned > 0 OR learning.n_models IS NULL THEN NULL
+        WHEN n_learned > 0 OR learning.n_models IS NULL OR (are_imported AND n_known = 0) THEN NULL
         WHEN n_known = 0 THEN 'Whether these models learned anything is not known: their validation loss, or what bigrams lose on that text, is missing. So nothing is found of what training does.'
         ELSE 'These models learned too little to say what training does: none predicts better than bigrams do (without heads: than token frequencies). Train them on more tokens.'
     END AS banner

@@ -1,4 +1,5 @@
--- What the answer is made of: each kind of model, the best induction first, and what the heads of the model that stands for it do.
+-- What the answer is made of: each kind of model, the best induction first, and what the heads of the model that stands for it
+-- do; models to which something was done in training come after all others.
 WITH untrained AS (
     SELECT model_id, best_induction_random_period AS untrained_induction FROM learning_curves WHERE step = 0
 ),
@@ -38,11 +39,14 @@ SELECT
     best_previous_token_layer_0 >= previous_token_attention() AS has_previous_token_head,
     kind AS formation,
     has_ended,
-    in_context_learning_share
+    in_context_learning_share,
+    intervened.model_id IS NOT NULL AS is_intervened
 FROM model_groups
 JOIN model_summary ON model_summary.model_id = typical_model_id
 JOIN models ON models.model_id = typical_model_id
 LEFT JOIN untrained ON untrained.model_id = typical_model_id
 LEFT JOIN formations ON formations.model_id = typical_model_id
+LEFT JOIN (SELECT DISTINCT model_id FROM intervention_effects WHERE study = $study) AS intervened
+    ON intervened.model_id = typical_model_id
 WHERE study = $study
-ORDER BY place
+ORDER BY is_intervened, place

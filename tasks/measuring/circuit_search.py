@@ -50,11 +50,12 @@ class CircuitSearch:
         graph, sizes = self.own.graph, self._sizes
         curves = {order: self._by_size(strength) for order, strength in self._orders(generator).items()}
         absolute = curves["absolute"]
-        where_found = self._judged(found_on, absolute)
+        where_found = self._judged(found_on, absolute, (0.0, 0.15))
         n_enough = self._smallest(where_found.faithfulness)
         enough = strongest(self.strength, n_enough, graph)
         without = [~circuit for circuit in absolute]
-        judged = self._judged(judged_on, [*(one for curve in curves.values() for one in curve), *without, enough])
+        together = [*(one for curve in curves.values() for one in curve), *without, enough]
+        judged = self._judged(judged_on, together, (0.25, 0.8))
         parts = judged.split([*[len(sizes)] * (len(curves) + 1), 1])
         complete, of_enough = parts[-2].faithfulness.tolist(), parts[-1]
         rows = self._rows(absolute, where_found, {"edges_by": "absolute", "pairs": "found"})
@@ -95,7 +96,8 @@ class CircuitSearch:
         """Rows of random circuits, and their faithfulness at each size, averaged over draws."""
         graph, sizes, draws = self.own.graph, self._sizes, range(self.config.random_circuits)
         circuits = [[random_circuit(n, graph, generator) for n in sizes] for _ in draws]
-        parts = self._judged(places, [one for own in circuits for one in own]).split([len(sizes)] * len(draws))
+        every = self._judged(places, [one for own in circuits for one in own], (0.8, 1.0))
+        parts = every.split([len(sizes)] * len(draws))
         rows = list[_Found]()
         for draw, (own, part) in enumerate(zip(circuits, parts, strict=True)):
             rows += self._rows(own, part, {"edges_by": "random", "pairs": "judged"}, draw=draw)
@@ -119,8 +121,11 @@ class CircuitSearch:
             for i, (fraction, n, circuit, columns) in enumerate(sizes)
         ]
 
-    def _judged(self, places: Tensor, circuits: _Circuits) -> "_Means":
-        """Faithfulness, KL divergence and accuracy of circuits on some pairs; those that are the same run once."""
+    def _judged(self, places: Tensor, circuits: _Circuits, time: tuple[float, float]) -> "_Means":
+        """Faithfulness, KL divergence and accuracy of circuits on some pairs; those that are the same run once.
+
+        `time` is when this begins and ends, as fractions of the whole search.
+        """
         distinct, place = torch.stack(list(circuits)).unique(dim=0, return_inverse=True)
         odds = torch.empty(len(distinct), len(self.own.clusters), dtype=torch.float64)
         kl = torch.empty_like(odds)
@@ -128,7 +133,7 @@ class CircuitSearch:
         def run(pairs: Pairs) -> Judged:
             return judge(self.own.model, pairs, list(distinct), len(pairs))
 
-        for own, found in self.own.on_batches(places, run):
+        for own, found in self.own.of_part(*time).on_batches(places, run):
             odds[:, own], kl[:, own] = found.log_odds.double().cpu(), found.kl.double().cpu()
         own = odds[:, places]
         faithful = faithfulness(own, self.own.odds[0, places], self.own.odds[1, places])
@@ -139,11 +144,12 @@ class CircuitSearch:
         sizes, graph = self._sizes, self.own.graph
         first = next(i for i, value in enumerate(faithful.tolist()) if value >= ENOUGH_OF_IT or i == len(sizes) - 1)
         low, high = (sizes[first - 1] if first else 0), sizes[first]
-        for _ in range(ROUNDS):
-            between = sorted({low + (high - low) * i // CUTS for i in range(1, CUTS)} - {low, high})
+        for i in range(ROUNDS):
+            between = sorted({low + (high - low) * cut // CUTS for cut in range(1, CUTS)} - {low, high})
             if not between:
                 break
-            makes = self._judged(self._halves[0], [strongest(self.strength, n, graph) for n in between]).faithfulness
+            circuits = [strongest(self.strength, n, graph) for n in between]
+            makes = self._judged(self._halves[0], circuits, (0.15 + 0.05 * i, 0.2 + 0.05 * i)).faithfulness
             enough = [n for n, made in zip(between, makes.tolist(), strict=True) if made >= ENOUGH_OF_IT]
             high = min([*enough, high])
             low = max([n for n in between if n < high], default=low)

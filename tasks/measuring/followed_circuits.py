@@ -47,12 +47,13 @@ def formation_tables(
     names = [{name: row[name] for name in ("writer", "reader", "port")} for row in followed]
     places = [place[tuple(name.values())] for name in names]
     tables: dict[str, list[_Row]] = {"circuit_checkpoints": [], "edge_checkpoints": []}
-    for step in chosen:
+    for i, step in enumerate(chosen):
         there = replace(own, model=own.model if step == chosen[-1] else at(step), odds=odds[step])
         tables["circuit_checkpoints"].append({"step": step} | _circuit_columns(there, circuit))
         scores = _scores(there, own.sample(config.exact_pairs), config.steps)[places].tolist()
         scored = zip(names, scores, strict=True)
         tables["edge_checkpoints"] += [{"step": step, **name, "score_nats": score} for name, score in scored]
+        own.on_progress((i + 1) / len(chosen))
     return tables
 
 

@@ -1,9 +1,9 @@
 """The pairs of a prompt set that a model can do, in batches, with what all that is measured on them shares."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -31,6 +31,11 @@ class MeasuredPairs:
     odds: Float[Tensor, "2 pair"]
     clusters: Int[Tensor, "pair"]
     threads: int = 1
+    on_progress: Callable[[float], None] = lambda fraction: None  # is told how much of all that is measured is done
+
+    def of_part(self, start: float, end: float) -> "MeasuredPairs":
+        """The same pairs for one part of all that is measured, which takes from one fraction of the time to another."""
+        return replace(self, on_progress=lambda fraction: self.on_progress(start + (end - start) * fraction))
 
     @cached_property
     def graph(self) -> PromptGraph:
@@ -76,16 +81,26 @@ class MeasuredPairs:
 
         Each batch is computed by one thread, so that numbers don't depend on how many there are.
         """
+        n_done = 0
         with ThreadPoolExecutor(self.threads) as pool:
-            running: deque[tuple[Tensor, Future[Found]]] = deque()
-            for own, pairs in self.batches(places):
-                running.append((own, pool.submit(run, pairs)))
-                if len(running) == self.threads:
-                    yield _done(running.popleft())
-            while running:
-                yield _done(running.popleft())
+            for own, found in _side_by_side(pool, self.threads, self.batches(places), run):
+                yield own, found
+                n_done += len(own)
+                self.on_progress(n_done / len(places))
 
 
-def _done(running: tuple[Int[Tensor, "_"], "Future[Found]"]) -> tuple[Int[Tensor, "_"], Found]:
-    places, future = running
-    return places, future.result()
+def _side_by_side(
+    pool: ThreadPoolExecutor,
+    at_once: int,
+    batches: Iterable[tuple[Int[Tensor, "_"], Pairs]],
+    run: Callable[[Pairs], Found],
+) -> Iterator[tuple[Int[Tensor, "_"], Found]]:
+    """What a function finds on each batch, in order; one more than can run is there, so that no thread waits for it."""
+    running: deque[tuple[Tensor, Future[Found]]] = deque()
+    for own, pairs in batches:
+        running.append((own, pool.submit(run, pairs)))
+        if len(running) > at_once:
+            places, future = running.popleft()
+            yield places, future.result()
+    for places, future in running:
+        yield places, future.result()

@@ -29,10 +29,10 @@ def node_rows(own: MeasuredPairs, n_pairs: int) -> list[_Row]:
         both = exact_node_effects(base_run(own.model, pairs.clean), base_run(own.model, pairs.corrupt), pairs)
         return torch.stack(both).double().cpu()
 
-    for places, found in own.on_batches(sample, patched):
+    for places, found in own.of_part(0.0, 0.95).on_batches(sample, patched):
         effects[:, :, places] = found
     noised, restored = (clustered_mean(each[:, sample], own.clusters[sample]) for each in effects)
-    whole, looks = own.whole[sample].mean(), _look_columns(own, sample)
+    whole, looks = own.whole[sample].mean(), _look_columns(own.of_part(0.95, 1.0), sample)
     return [
         {
             "node": str(node),

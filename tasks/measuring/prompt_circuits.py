@@ -23,6 +23,11 @@ from headstream.tasks.study.analyses.prompt_circuits_config import PromptCircuit
 _Rows = list[dict[str, Any]]
 _Progress = Callable[[float], None]
 
+# Parts of the time that have passed, roughly: when it is known whether a model can do it, and when its last checkpoint
+# is measured; and of that when nodes, scores of edges, and curves are done.
+_KNOWN, _MEASURED = 0.02, 0.5
+_NODES, _SCORES, _CURVES = 0.3, 0.5, 0.85
+
 
 def measure_prompt_circuits(config: PromptCircuitsConfig, trained: TrainedModel) -> None:
     """Write what a model makes of each prompt set, and the circuit of those that it can do."""
@@ -58,26 +63,25 @@ def _tables(
         odds = every[step] = log_odds(trained.model if step == trained.steps[-1] else trained.at(step), kept)
         scores.append({"step": step} | score_row(odds, clusters))
     found: dict[str, _Rows] = {"prompts": pair_rows(kept, odds), "prompt_scores": scores}
-    on_progress(0.1)
+    on_progress(_KNOWN)
     if scores[-1]["can_do_it"]:
-        own = MeasuredPairs(trained.model, kept, odds, clusters, trained.threads)
-        found |= _circuit_tables(config, own, on_progress)
-        found |= formation_tables(config, own, found["prompt_edges"], every, trained.at)
+        own = MeasuredPairs(trained.model, kept, odds, clusters, trained.threads, on_progress)
+        last = 1.0 if len(trained.steps) == 1 else _MEASURED
+        found |= _circuit_tables(config, own.of_part(_KNOWN, last))
+        found |= formation_tables(config, own.of_part(last, 1.0), found["prompt_edges"], every, trained.at)
     return found
 
 
-def _circuit_tables(config: PromptCircuitsConfig, own: MeasuredPairs, on_progress: _Progress) -> dict[str, _Rows]:
+def _circuit_tables(config: PromptCircuitsConfig, own: MeasuredPairs) -> dict[str, _Rows]:
     """Rows about the circuit of a set that the model can do."""
     started = time.perf_counter()
-    nodes = node_rows(own, config.exact_pairs)
-    on_progress(0.3)
-    scores = torch.empty(own.graph.n_edges, len(own.clusters))
-    for places, found in own.on_batches(own.every, lambda pairs: edge_scores(own.model, pairs, config.steps)):
+    nodes = node_rows(own.of_part(0.0, _NODES), config.exact_pairs)
+    scores, scored = torch.empty(own.graph.n_edges, len(own.clusters)), own.of_part(_NODES, _SCORES)
+    for places, found in scored.on_batches(own.every, lambda pairs: edge_scores(own.model, pairs, config.steps)):
         scores[:, places] = found.float().cpu()
-    on_progress(0.5)
-    search = CircuitSearch(own, config, scores)
+    search = CircuitSearch(own.of_part(_SCORES, _CURVES), config, scores)
     curves, areas = search.found()
-    on_progress(0.8)
-    edges, about = edge_rows(own, config, scores, search.strength, areas["n_edges_enough"])
+    exact = own.of_part(_CURVES, 1.0)
+    edges, about = edge_rows(exact, config, scores, search.strength, areas["n_edges_enough"])
     whole = {"n_edges": own.graph.n_edges, **areas, **about, "seconds": time.perf_counter() - started}
     return {"node_effects": nodes, "prompt_edges": edges, "circuit_curves": curves, "prompt_circuits": [whole]}

@@ -6,6 +6,8 @@ from headstream.tasks.report.behaviour_words import behaviour_lines
 from headstream.tasks.report.circuit_words import circuit_line
 from headstream.tasks.report.differences import ValueBySeed, extreme
 from headstream.tasks.report.imported_words import importance_line, role_line
+from headstream.tasks.report.intervention_words import intervention_lines
+from headstream.tasks.report.model_choice import measured_groups
 from headstream.tasks.report.over_seeds import Group, mean_of, values_of
 from headstream.tasks.report.pruning_words import head_count_lines, pruning_line
 from headstream.tasks.results.study_results import StudyResults
@@ -21,13 +23,16 @@ GAIN = "repeat_gain (by how much loss falls where random tokens come again)"
 
 def answer_lines(results: StudyResults) -> list[str]:
     """The lines that open a report, the most important first; a group is a row of reports/queries/answer.sql."""
-    study, groups = results.rows("study")[0], results.rows("answer")
+    study, groups = results.rows("study")[0], _as_trained(results.rows("answer"))
     lines = _failures(results, study["n_models"]) if study["n_failed"] else []
     if not groups:
         return [*lines, "No model is there to be measured, so there is nothing to say yet."]
+    behaviours = behaviour_lines(results)
+    if behaviours and not measured_groups(results):
+        return [*lines, *behaviours]
     best = _best(groups)
     head_counts = head_count_lines(results)
-    lines += [*head_counts, _induction(best, groups)]
+    lines += [*head_counts, _induction(best, groups), *intervention_lines(results)]
     if best["imported_as"]:
         told = role_line(results, best["label"]), importance_line(results, best["label"])
         lines += [line for line in told if line]
@@ -42,7 +47,7 @@ def answer_lines(results: StudyResults) -> list[str]:
         seed = best["typical_seed"] if best["n_models"] > 1 else None
         line = circuit_line(circuit, seed) if circuit else None
         lines += [line] if line else _previous_token(best)
-    return [*lines[:MAX_LINES], *behaviour_lines(results)]
+    return [*lines[:MAX_LINES], *behaviours]
 
 
 def _failures(results: StudyResults, n_models: int) -> list[str]:
@@ -57,8 +62,13 @@ def _failures(results: StudyResults, n_models: int) -> list[str]:
 
 def answered_by(results: StudyResults) -> str | None:
     """The label of the model whose heads the answer names."""
-    groups = results.rows("answer")
+    groups = _as_trained(results.rows("answer"))
     return _best(groups)["label"] if groups else None
+
+
+def _as_trained(groups: Sequence[Group]) -> Sequence[Group]:
+    """Those to which nothing was done in training, beside which the others are told; all, if there are no such."""
+    return [group for group in groups if not group["is_intervened"]] or groups
 
 
 def _best(groups: Sequence[Group]) -> Group:

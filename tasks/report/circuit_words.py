@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from headstream.tasks.report.model_choice import best_label_of_each_depth
+from headstream.tasks.report.model_choice import best_label_of_each_depth, measured_groups
 from headstream.tasks.report.sentences import listed
 from headstream.tasks.results.study_results import StudyResults
 from headstream.tasks.words.markdown import MISSING, short_count
@@ -18,8 +18,11 @@ Circuit = Mapping[str, Any]  # a row of reports/queries/induction_circuits.sql
 def induction_paragraphs(results: StudyResults) -> list[tuple[str | None, str]]:
     """For the best kinds of model with two layers or more, the circuit that does induction, or why there is none.
 
-    With each paragraph comes the label of the model that it is about.
+    With each paragraph comes the label of the model that it is about. Where no model's behaviour was measured there are
+    no paragraphs.
     """
+    if not measured_groups(results):
+        return []
     circuits = {circuit["label"]: circuit for circuit in results.rows("induction_circuits")}
     if not circuits:
         none = "No model has two layers, so none can have an induction circuit: keys need an earlier head to read."

@@ -1,10 +1,17 @@
 """Which kinds of model a report shows where it can't show all."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from headstream.tasks.results.study_results import StudyResults
 
 MAX_DEPTHS = 3
+_MEASURED = ("validation_loss_nats_mean", "repeat_gain_nats_mean", "best_induction_random_period_mean")
+
+
+def measured_groups(results: StudyResults) -> list[dict[str, Any]]:
+    """Rows of reports/queries/answer.sql of the kinds of model whose loss or heads were measured."""
+    return [row for row in results.rows("answer") if any(row[name] is not None for name in _MEASURED)]
 
 
 def labels_best_first(results: StudyResults, present: Iterable[str]) -> list[str]:

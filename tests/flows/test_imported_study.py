@@ -4,6 +4,7 @@ import duckdb
 import pytest
 from small_study import ANALYSIS, BEHAVIOUR, small_study
 
+from headstream.flows.plan_command import print_plan
 from headstream.flows.study import run_study
 from headstream.tasks import places
 from headstream.tasks.errors import WorkError
@@ -11,6 +12,7 @@ from headstream.tasks.graph.finished_study import finished_report
 from headstream.tasks.graph.planning import plan_artifacts
 from headstream.tasks.storage.home_store import open_store
 from headstream.tasks.study.schema import parse_study
+from headstream.tasks.study.sources import StudyFile
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "home")
 
@@ -42,7 +44,7 @@ def rows(query: str) -> list[tuple]:
         return connection.execute(query).fetchall()
 
 
-def test_a_history_has_the_numbers_of_its_training(trained):
+def test_a_history_has_the_numbers_of_its_training(trained, capsys):
     whole, training, tokens = trained
     section = {
         "name": "again",
@@ -71,6 +73,11 @@ def test_a_history_has_the_numbers_of_its_training(trained):
     assert "again" in report.read_text()
     assert finished_report(imported) is not None
     assert all(each.done for each in plan_artifacts(imported))
+    capsys.readouterr()
+    print_plan(imported, StudyFile("again.toml", ""), every_line=False)
+    planned = " ".join(capsys.readouterr().out.split())
+    assert "claims: " in planned
+    assert planned.endswith("models that differ in seed or shape, which training makes.")
 
 
 def test_a_model_that_predicts_nothing_is_not_measured(trained):

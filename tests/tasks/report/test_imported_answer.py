@@ -3,6 +3,7 @@
 import duckdb
 import pytest
 from invented_study import Model, write_measurements
+from rendered import render_report
 
 from headstream.tasks.report.answer import answer_lines
 from headstream.tasks.report.imported_words import importance_line, role_line
@@ -77,3 +78,27 @@ def test_a_reservation_is_made_once():
 def test_tables_of_provenance_name_it_as_models_did(measured):
     with open_results(measured, "invented") as results:
         assert [row["model"] for row in results.rows("models")] == [LABEL]
+
+
+def test_a_study_of_behaviours_alone_is_answered_by_their_circuits(measured, tmp_path):
+    path = tmp_path / "w.duckdb"
+    path.write_bytes(measured.read_bytes())
+    with duckdb.connect(path) as connection:
+        for (table,) in connection.execute(
+            "SELECT table_name FROM duckdb_columns() JOIN duckdb_tables() USING (table_name)"
+            " WHERE column_name = 'model_id' AND table_name NOT IN ('models', 'study_models')"
+        ).fetchall():
+            connection.execute(f"DELETE FROM {table}")
+        about = "INSERT INTO {} BY NAME SELECT model_id, 'ioi' AS prompts, {} FROM models"
+        connection.execute(about.format("prompt_scores", "1 AS step, 8 AS n_pairs, 0.9 AS accuracy, true AS can_do_it"))
+        found = (
+            "1200 AS n_edges, 30 AS n_edges_enough, 0.8 AS faithfulness_enough, 2 AS n_surely_in, 0.1 AS cmd_absolute"
+        )
+        connection.execute(about.format("prompt_circuits", found))
+    facts = render_report(path, "invented", tmp_path)
+    assert facts["answer"] == [
+        "How run-7 does ioi (right in 0.90 of 8 pairs of prompts): 30 of 1,200 edges make 0.80 of the difference, on"
+        " pairs that they were not found on; 2 are surely in."
+    ]
+    headings = [line for line in (tmp_path / "report.md").read_text().splitlines() if line.startswith("#")]
+    assert headings == ["# invented", "## Circuits of behaviours", "## Provenance", "## Glossary"]

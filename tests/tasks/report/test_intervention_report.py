@@ -5,6 +5,8 @@ from claimed_studies import FORMED, TRAINED, Tables, trained
 from decided_claims import fill
 from empty_warehouse import empty_warehouse
 
+from headstream.tasks.report.answer import answered_by
+from headstream.tasks.report.intervention_words import intervention_lines
 from headstream.tasks.report.sections.interventions.with_and_without import with_and_without
 from headstream.tasks.results.study_results import open_results
 
@@ -80,6 +82,16 @@ def test_the_picture_has_a_panel_for_what_was_done_and_says_what_delays(results)
     assert "it took: 2 times the tokens with silence the writer, of the 2 of 3 models that form;" in picture.sentence
     assert "0.5 (0.5 to 0.5) times the tokens with silence another head of layer 0;" in picture.sentence
     assert "does an induction head form within the training: cut L0 -> L1.K." in picture.sentence
+
+
+def test_the_answer_is_of_models_as_trained_and_says_what_kept_heads_from_forming(results):
+    groups = results.rows("answer")
+    assert [group["is_intervened"] for group in groups] == sorted(group["is_intervened"] for group in groups)
+    assert answered_by(results) == next(group["label"] for group in groups if not group["is_intervened"])
+    (told,) = intervention_lines(results)
+    assert "no induction head formed with cut L0 -> L1.K (0 of 1);" in told
+    assert "only in some models with silence the writer (2 of 3);" in told
+    assert "silence another head of layer 0 took 0.5 (0.5 to 0.5) times the tokens." in told
 
 
 def test_models_that_were_left_out_are_named(results):

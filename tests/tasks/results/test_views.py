@@ -437,14 +437,16 @@ def test_a_head_of_a_circuit_is_told_in_a_sentence_that_its_numbers_support(data
     for node, change in (
         ("L1H3", {"direct_nats": 1.2, "direct_sem_nats": 0.1}),
         ("L1H2", {"direct_nats": 1.2, "direct_sem_nats": 0.9, "looks_share": 0.4}),
+        ("L0MLP", {"share": -0.2, "restored_share": -0.1} | dict.fromkeys(looks)),
     ):
         fill("node_effects", [head | {"node": node} | change])
     told = dict(connection.execute("SELECT node, sentence FROM circuit_heads").fetchall())
     lost = "0.50 of the difference is lost, and alone it puts back 0.40."
-    looks = "In 90 % of pairs it looks from the last token at the answer, with 0.70 of its attention."
+    looking = "In 90 % of pairs it looks from the last token at the answer, with 0.70 of its attention."
     reads = "It reads L0H1 by its group's keys (0.50)"
     direct = "It writes 1.20 nats on the log-odds directly."
     assert told == {
-        "L1H3": f"Without L1H3 {lost} {looks} {direct} {reads}, embedding by its queries (0.10).",
-        "L1H2": f"Without L1H2 {lost} It looks from and at different places in different pairs. {reads}.",
+        "L0MLP": "L0MLP works against it: without it the difference is 0.20 larger, and alone it takes away 0.10.",
+        "L1H3": f"Without L1H3, {lost} {looking} {direct} {reads}, embedding by its queries (0.10).",
+        "L1H2": f"Without L1H2, {lost} It looks from and at different places in different pairs. {reads}.",
     }

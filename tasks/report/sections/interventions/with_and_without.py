@@ -10,9 +10,9 @@ from pandas import DataFrame, isna
 
 from headstream.tasks.report.figures.phase_changes import scale_by_tokens
 from headstream.tasks.report.figures.style import DOTTED, INK, MUTED, PURPLE, WIDTH, wrapped
+from headstream.tasks.report.intervention_words import Row, all_formed, delay_with_interval, in_short_counts
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.results.study_results import StudyResults
-from headstream.tasks.words.markdown import short_count
 
 MAX_PANELS, PANELS_IN_A_ROW = 12, 3
 _NOTHING_LATE = "No base has an induction head, so that nothing can be late."
@@ -33,7 +33,7 @@ def with_and_without(results: StudyResults) -> list[Picture]:
     panels = figure.subplots(n_rows, PANELS_IN_A_ROW, sharex=True, sharey=True, squeeze=False).flatten()
     for axes, ((what, n_layers), of_panel) in zip(panels, shown, strict=False):
         layers = f" ({n_layers} layer{'s' if n_layers > 1 else ''})" if curves.n_layers.nunique() > 1 else ""
-        axes.set_title(wrapped(f"{_rounded(str(what))}{layers}", PANELS_IN_A_ROW), fontsize=8.5)
+        axes.set_title(wrapped(f"{in_short_counts(str(what))}{layers}", PANELS_IN_A_ROW), fontsize=8.5)
         _draw(axes, of_panel)
         scale_by_tokens(axes, None)
         axes.label_outer()
@@ -63,33 +63,17 @@ def _draw(axes: Axes, curves: DataFrame) -> None:
             axes.axvline(moment, color=INK, linewidth=0.8)
 
 
-def _rounded(what: str) -> str:
-    """What was done, with numbers of tokens as people say them."""
-    words = what.split()
-    return " ".join(short_count(float(word)) if word.isdecimal() else word for word in words)
-
-
 def _sentence(results: StudyResults) -> str:
     """The interventions that delay most and hasten most, with their intervals, and those with which nothing forms."""
     rows = [row for row in results.rows("interventions") if row["formed"] is not None]
     delayed = sorted((row for row in rows if row["delay"] is not None), key=lambda row: row["delay"])
     parts = [_delay(row) for row in ([delayed[-1], delayed[0]] if len(delayed) > 1 else delayed)]
-    none = [_rounded(row["what"]) for row in rows if row["formed"].startswith("0 of ")]
+    none = [in_short_counts(row["what"]) for row in rows if row["formed"].startswith("0 of ")]
     if none:
         parts.append(f"with none of these does an induction head form within the training: {', '.join(none)}")
     return f"Where something was done, it took: {'; '.join(parts)}." if parts else _NOTHING_LATE
 
 
-def _delay(row: dict[str, Any]) -> str:
-    """The tokens to form as a multiple of the base's, with the interval over seeds."""
-    within = ""
-    if row["delay_ci95"] is not None:
-        low, high = (2 ** (row["delay"] + sign * row["delay_ci95"]) for sign in (-1, 1))
-        within = f" ({low:.2g} to {high:.2g})"
-    formed = "" if _all_formed(row["formed"]) else f", of the {row['formed']} models that form"
-    return f"{2 ** row['delay']:.2g}{within} times the tokens with {_rounded(row['what'])}{formed}"
-
-
-def _all_formed(formed: str) -> bool:
-    of_them, _, all_of_them = formed.partition(" of ")
-    return of_them == all_of_them
+def _delay(row: Row) -> str:
+    formed = "" if all_formed(row) else f", of the {row['formed']} models that form"
+    return f"{delay_with_interval(row)} times the tokens with {in_short_counts(row['what'])}{formed}"

@@ -1,4 +1,4 @@
--- Every kind of model, the best induction first.
+-- Every kind of model, the best induction first, but imported ones of which nothing below was measured.
 SELECT
     label AS model,
     n_models AS seeds,
@@ -26,5 +26,10 @@ SELECT
     best_previous_token_layer_0_values AS previous_token_layer_0_values,
     if(n_layers = 0, 'no heads', NULL) AS previous_token_layer_0_note
 FROM model_groups
+JOIN (SELECT model_id AS typical_model_id, imported_as FROM models) USING (typical_model_id)
 WHERE study = $study
+    AND (
+        imported_as IS NULL
+        OR coalesce(validation_loss_nats_mean, repeat_gain_nats_mean, best_induction_random_period_mean) IS NOT NULL
+    )
 ORDER BY place

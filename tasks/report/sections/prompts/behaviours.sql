@@ -8,7 +8,7 @@ SELECT
     corrupt_nats AS log_odds_corrupt_nats,
     CASE WHEN can_do_it THEN 'yes' WHEN can_do_it IS NOT NULL THEN 'not shown' END AS can_do_it,
     why_refused AS can_do_it_note,
-    n_edges_enough || ' of ' || n_edges AS edges_for_nine_tenths,
+    format('{:,} of {:,}', n_edges_enough, n_edges) AS edges_for_nine_tenths,
     if(coalesce(can_do_it, false), NULL, 'no circuit') AS edges_for_nine_tenths_note,
     faithfulness_enough AS these_make,
     if(coalesce(can_do_it, false), NULL, 'no circuit') AS these_make_note,

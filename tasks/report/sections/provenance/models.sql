@@ -1,4 +1,4 @@
--- How every trained model turned out, the best induction first.
+-- How every model turned out, the best induction first, but imported ones of which nothing below was measured.
 SELECT
     coalesce(models.imported_as, model_id) AS model,
     train_loss_nats,
@@ -18,4 +18,8 @@ JOIN models USING (model_id)
 JOIN model_summary USING (model_id)
 LEFT JOIN (FROM evaluations SELECT model_id, train_loss_nats WHERE train_loss_nats IS NOT NULL) USING (model_id)
 WHERE study = $study
+    AND (
+        models.imported_as IS NULL
+        OR coalesce(validation_loss_nats, repeat_gain_nats, best_induction_random_period) IS NOT NULL
+    )
 ORDER BY induction_random_period DESC NULLS LAST, validation_loss_nats NULLS LAST, model_id
