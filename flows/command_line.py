@@ -301,7 +301,13 @@ def prompts(
     prompts: Annotated[
         str | None, typer.Argument(help="A set that ships, or a file of pairs; default: list the sets.")
     ] = None,
-    model: Annotated[str, typer.Option(help="A model's label in reports, like 2L4H, or its id.")] = "",
+    model: Annotated[
+        str,
+        typer.Option(
+            help="A model's label in reports, like 2L4H, or its id; or a file, folder or installed package that holds"
+            " one from elsewhere."
+        ),
+    ] = "",
     study: Annotated[str | None, typer.Option(help="Study of the model, if several have one with that label.")] = None,
     pairs: Annotated[int, typer.Option(min=8, max=100_000, help="Maximum number of pairs that are tried.")] = 200,
 ) -> None:

@@ -4,8 +4,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from headstream.opened_model import Model
+from headstream.loaded_model import load
+from headstream.model_on_text import Model
+from headstream.opened_model import StudyModel
 from headstream.tasks import places
+from headstream.tasks.errors import UserError
+from headstream.tasks.importing.loading import model_path
 from headstream.tasks.prompts.shipped_prompts import SHIPPED, drawn_pairs
 from headstream.tasks.results.stored_models import named_model, stored_folders
 from headstream.tasks.results.warehouse import build_warehouse
@@ -30,12 +34,9 @@ def print_asked(prompts: str, model: str, study: str | None, pairs: int) -> None
     Raises:
         UserError: there is no such set, file or model.
     """
-    store = open_store()
-    build_warehouse(store, places.warehouse_file())
-    named = named_model(places.warehouse_file(), model, study)
-    folders = stored_folders(store, named.model_id, named.study)
-    asked = Model(named.label, named.model_id, named.study, *folders).prompts(prompts, pairs)
-    for line in f"{named}\n{asked}".splitlines():
+    opened, title = _opened(model, study)
+    asked = opened.prompts(prompts, pairs)
+    for line in f"{title}\n{asked}".splitlines():
         print(terminal_safe(line))
     table = Table("prompt", "corrupt", "answer", "log-odds", "corrupt", box=None, header_style="bold")
     kept = asked.pairs[asked.pairs.clean_nats.notna()] if "clean_nats" in asked.pairs else asked.pairs[:0]
@@ -47,6 +48,20 @@ def print_asked(prompts: str, model: str, study: str | None, pairs: int) -> None
     if "why_dropped" in asked.pairs:
         for reason, n in asked.pairs.why_dropped.dropna().value_counts().items():
             print(terminal_safe(f"dropped {n}: {reason}"))
+
+
+def _opened(model: str, study: str | None) -> tuple[Model, str]:
+    """A model of a study or, by its path or its package, one from elsewhere; and what it is called."""
+    store = open_store()
+    build_warehouse(store, places.warehouse_file())
+    try:
+        named = named_model(places.warehouse_file(), model, study)
+    except UserError:
+        if study or model_path(model) is None:
+            raise
+        return load(model), model
+    folders = stored_folders(store, named.model_id, named.study)
+    return StudyModel(named.label, named.model_id, named.study, *folders), str(named)
 
 
 def _shortened(answers: tuple[str, ...] | list[str]) -> str:

@@ -18,7 +18,7 @@ from headstream.tasks.prompts.prompt_pair import PromptPair
 from headstream.tasks.prompts.prompt_writing import candidates
 from headstream.tasks.prompts.shipped_prompts import SHIPPED
 from headstream.tasks.study.analyses.prompts_config import PromptSetConfig
-from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.text.vocabulary import Vocabulary
 
 SHOWN_PAIRS = 5  # in a notebook
 
@@ -53,7 +53,7 @@ class AskedPairs:
         return f"<p>{html.escape(repr(self)).replace(chr(10), '<br>')}</p>{pairs}"
 
 
-def ask(model: Transformer, tokens: Tokens, prompts: str | Path | pd.DataFrame, most: int, seed: int) -> AskedPairs:
+def ask(model: Transformer, tokens: Vocabulary, prompts: str | Path | pd.DataFrame, most: int, seed: int) -> AskedPairs:
     """Measure a model on a prompt set that ships, on a file of pairs, or on a data frame with a file's columns.
 
     Raises:
@@ -77,7 +77,7 @@ def ask(model: Transformer, tokens: Tokens, prompts: str | Path | pd.DataFrame, 
 
 def patch(
     model: Transformer,
-    tokens: Tokens,
+    tokens: Vocabulary,
     clean: str,
     corrupt: str,
     answer: str | Sequence[str],

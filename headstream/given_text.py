@@ -10,14 +10,14 @@ from torch import Tensor
 
 from headstream.models.bos_in_tensors import opened
 from headstream.tasks.errors import UserError
-from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.text.vocabulary import Vocabulary
 
 # A text, or token ids [pos], BOS included if the model has one; or a list of these, or token ids [batch, pos].
 Given = str | Sequence[Any] | np.ndarray | Tensor
 KINDS = "a string of Unicode, a list of token ids, or a list of these"
 
 
-def sequences_of(given: Given, tokens: Tokens, n_ctx: int) -> tuple[list[Int[Tensor, "1 pos"]], bool]:
+def sequences_of(given: Given, tokens: Vocabulary, n_ctx: int) -> tuple[list[Int[Tensor, "1 pos"]], bool]:
     """Token ids of each text that is given, and True if it is a batch.
 
     Raises:
@@ -35,7 +35,7 @@ def sequences_of(given: Given, tokens: Tokens, n_ctx: int) -> tuple[list[Int[Ten
     return [_one(each, tokens, n_ctx) for each in held], True
 
 
-def ids_of_text(text: str, tokens: Tokens, n_ctx: int) -> Int[Tensor, "1 pos"]:
+def ids_of_text(text: str, tokens: Vocabulary, n_ctx: int) -> Int[Tensor, "1 pos"]:
     """A text as token ids, after BOS, if there is one.
 
     Raises:
@@ -48,7 +48,7 @@ def ids_of_text(text: str, tokens: Tokens, n_ctx: int) -> Int[Tensor, "1 pos"]:
     return _fitting(opened(torch.tensor([encoding.ids], dtype=torch.int64), tokens.bos), n_ctx)
 
 
-def _one(held: Any, tokens: Tokens, n_ctx: int) -> Int[Tensor, "1 pos"]:
+def _one(held: Any, tokens: Vocabulary, n_ctx: int) -> Int[Tensor, "1 pos"]:
     if isinstance(held, str):
         return ids_of_text(held, tokens, n_ctx)
     if not isinstance(held, list):
@@ -56,7 +56,7 @@ def _one(held: Any, tokens: Tokens, n_ctx: int) -> Int[Tensor, "1 pos"]:
     return _checked_ids(held, tokens, n_ctx)
 
 
-def _checked_ids(ids: list[Any], tokens: Tokens, n_ctx: int) -> Int[Tensor, "1 pos"]:
+def _checked_ids(ids: list[Any], tokens: Vocabulary, n_ctx: int) -> Int[Tensor, "1 pos"]:
     for token in ids:
         if isinstance(token, bool) or not isinstance(token, int) or not 0 <= token < tokens.vocabulary:
             last = tokens.vocabulary - 1

@@ -24,7 +24,7 @@ from headstream.tasks.study.mistakes import nearest
 from headstream.tasks.study.schema import read_study
 
 if TYPE_CHECKING:
-    from headstream.opened_model import Model
+    from headstream.opened_model import StudyModel
     from headstream.results_figures import Plot
 
 NAMES = ["label", "name", "cell", "model_id"]  # columns with names of a model
@@ -66,7 +66,7 @@ class Results:
 
     def model(
         self, name: str | None = None, *, step: int | None = None, tokens: float | None = None, **settings: Any
-    ) -> "Model":
+    ) -> "StudyModel":
         """One of the study's models: after its last training step, after `step`, or nearest to a number of `tokens`.
 
         `name` is its label in reports, like 2L4H, its place in the grid or its id; `settings` are columns of `models`,
@@ -78,10 +78,12 @@ class Results:
             UserError: that doesn't match exactly one model, or no weights were kept at that step.
             WorkError: its weights in the store are missing or damaged.
         """
-        from headstream.opened_model import Model  # torch takes a second to import
+        from headstream.opened_model import StudyModel  # torch takes a second to import
 
         model_id, label = self._named(name, settings)
-        model = Model(label, model_id, self.study, *stored_folders(Store(places.store_folder()), model_id, self.study))
+        model = StudyModel(
+            label, model_id, self.study, *stored_folders(Store(places.store_folder()), model_id, self.study)
+        )
         return model if step is None and tokens is None else model.at(step, tokens)
 
     def _named(self, name: str | None, settings: dict[str, Any]) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from headstream.models.transformer import Fill, HeadMask, Transformer
 from headstream.tasks.errors import UserError
 from headstream.tasks.study.mistakes import nearest
 from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.text.vocabulary import Vocabulary
 from headstream.tasks.text.windows import reference_text
 
 Replacement = Literal["zero", "mean", "resample"]
@@ -32,14 +33,14 @@ class SwitchedOff:
 
 
 @torch.no_grad()
-def switched_off(model: Transformer, tokens: Tokens, off: Sequence[str], replace: str) -> SwitchedOff:
+def switched_off(model: Transformer, tokens: Vocabulary, off: Sequence[str], replace: str) -> SwitchedOff:
     """Heads switched off; nothing if `off` is empty.
 
     zero: they write nothing; mean: the mean of each over other text; resample: what each has on another passage,
     position by position.
 
     Raises:
-        UserError: a head or a replacement doesn't exist.
+        UserError: a head or a replacement doesn't exist, or the replacement takes text and there is none.
     """
     if replace not in ("zero", "mean", "resample"):
         raise UserError(f"replace must be 'zero', 'mean' or 'resample', got {replace!r:.100}. Choose one.")
@@ -51,6 +52,11 @@ def switched_off(model: Transformer, tokens: Tokens, off: Sequence[str], replace
         mask[layer][head] = 0
     if replace == "zero":
         return SwitchedOff(mask, None)
+    if not isinstance(tokens, Tokens):
+        raise UserError(
+            f"replace={replace!r} takes text that the model was measured on, and this one was opened without any. Leave"
+            " it out, or import the model in a study."
+        )
     n_ctx = model.architecture.n_ctx
     text = reference_text(tokens, n_ctx, REFERENCE_WINDOWS).sequences
     if replace == "mean":

@@ -71,14 +71,19 @@ def read_imported(configs: Sequence[ImportedModelConfig]) -> list[ImportedCell]:
     cells = []
     for config in configs:
         try:
-            cells.append(_read(config))
+            cells.append(read_imported_cell(config))
         except UserError as error:
             where = f"[[models]] {config.name}"
             raise UserError(str(error) if where in str(error) else f"{where}: {error}") from None
     return cells
 
 
-def _read(config: ImportedModelConfig) -> ImportedCell:
+def read_imported_cell(config: ImportedModelConfig) -> ImportedCell:
+    """The model of one [[models]] section.
+
+    Raises:
+        UserError: it can't be read; says why and what to do.
+    """
     paths = checkpoint_paths(config)
     found = [open_foreign(path) for path in paths]
     _require_one_training(paths, found)
@@ -98,7 +103,7 @@ def _read(config: ImportedModelConfig) -> ImportedCell:
         label=config.name,
         config=config,
         format=first.format,
-        architecture=_measured(first.architecture, config.n_ctx),
+        architecture=with_context(first.architecture, config.n_ctx),
         d_vocab=first.d_vocab,
         tokenizer=tokenizer,
         bos=_bos(config, tokenizer),
@@ -151,8 +156,12 @@ def _tokens(
     return config.tokens
 
 
-def _measured(own: Architecture, n_ctx: int | None) -> Architecture:
-    """The architecture with the n_ctx that it is measured on, and no window that is longer."""
+def with_context(own: Architecture, n_ctx: int | None) -> Architecture:
+    """The architecture with the n_ctx that it is measured on, and no window that is longer.
+
+    Raises:
+        UserError: the model can't read so much.
+    """
     if n_ctx is not None and n_ctx > own.n_ctx:
         raise UserError(f"n_ctx must be at most what the model can read, {own.n_ctx:,}, got {n_ctx:,}. Lower it.")
     n_ctx = n_ctx or min(own.n_ctx, DEFAULT_N_CTX)

@@ -13,13 +13,13 @@ from headstream.models.transformer import Transformer
 from headstream.tasks.prompts.kept_pairs import KeptPairs, kept_of_text, kept_repeats
 from headstream.tasks.prompts.prompt_pair import PromptPair
 from headstream.tasks.prompts.shipped_prompts import REPEATS
-from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.text.vocabulary import Vocabulary
 
 PAIRS_AT_ONCE = 16
 
 
 def kept_pairs(
-    name: str, candidates: Sequence[PromptPair], tokens: Tokens, n_ctx: int, most: int, seed: int
+    name: str, candidates: Sequence[PromptPair], tokens: Vocabulary, n_ctx: int, most: int, seed: int
 ) -> KeptPairs:
     """The pairs of a set that a model can be measured on, at most so many: of repeats drawn, of text the first ones."""
     if name != REPEATS:
@@ -75,6 +75,8 @@ def score_row(odds: Float[Tensor, "2 pair"], clusters: Int[Tensor, "pair"]) -> d
     for name, values in parts.items():
         found = clustered_mean(values, clusters)
         low, high = found.interval()
+        if name == "accuracy":
+            low, high = low.clamp(min=0), high.clamp(max=1)  # Student's t knows of no bounds
         unit = "" if name == "accuracy" else "_nats"
         ends = {f"{name}_low{unit}": low.item(), f"{name}_high{unit}": high.item()}
         row |= {f"{name}{unit}": found.mean.item(), **ends}

@@ -13,7 +13,7 @@ from headstream.models.prompts.pairs import Pairs, answer_rows
 from headstream.models.repeats import middle_tokens
 from headstream.tasks.prompts.prompt_pair import PromptPair
 from headstream.tasks.prompts.tokenised_pairs import TokenIds, TokenisedPair, tokenised
-from headstream.tasks.text.token_reading import Tokens
+from headstream.tasks.text.vocabulary import Vocabulary
 
 MIN_PAIRS = 8
 PERIODS = (6, 9, 12, 15)  # of repeats, in tokens
@@ -71,7 +71,7 @@ def _first_difference(tokens: TokenisedPair) -> int:
     return next(i for i, (clean, corrupt) in enumerate(both) if clean != corrupt)
 
 
-def kept_of_text(pairs: Sequence[PromptPair], tokens: Tokens, n_ctx: int, most: int) -> KeptPairs:
+def kept_of_text(pairs: Sequence[PromptPair], tokens: Vocabulary, n_ctx: int, most: int) -> KeptPairs:
     """The first pairs of text that a tokenizer reads as they must be, at most so many."""
     opening: TokenIds = () if tokens.bos == NO_BOS else (tokens.bos,)
     tried: list[TriedPair] = []
@@ -85,7 +85,7 @@ def kept_of_text(pairs: Sequence[PromptPair], tokens: Tokens, n_ctx: int, most: 
     return KeptPairs(tried)
 
 
-def kept_repeats(tokens: Tokens, counts: Int[Tensor, "d_vocab"], n_ctx: int, n: int, seed: int) -> KeptPairs:
+def kept_repeats(tokens: Vocabulary, counts: Int[Tensor, "d_vocab"], n_ctx: int, n: int, seed: int) -> KeptPairs:
     """Pairs of random tokens that come again; corrupt, the earlier copy of the last one is another token.
 
     What followed it is the answer, and what followed another one wrong.

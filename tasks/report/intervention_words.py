@@ -5,7 +5,7 @@ from typing import Any
 from headstream.tasks.results.study_results import StudyResults
 from headstream.tasks.words.markdown import short_count
 
-Row = dict[str, Any]  # of the query `interventions`
+InterventionRow = dict[str, Any]  # of the query `interventions`
 
 
 def intervention_lines(results: StudyResults) -> list[str]:
@@ -23,7 +23,7 @@ def in_short_counts(what: str) -> str:
     return " ".join(short_count(float(word)) if word.isdecimal() else word for word in words)
 
 
-def delay_with_interval(row: Row) -> str:
+def delay_with_interval(row: InterventionRow) -> str:
     """The tokens to form as a multiple of the base's, with its interval over seeds: `0.37 (0.098 to 1.4)`."""
     within = ""
     if row["delay_ci95"] is not None:
@@ -32,13 +32,13 @@ def delay_with_interval(row: Row) -> str:
     return f"{2 ** row['delay']:.2g}{within}"
 
 
-def all_formed(row: Row) -> bool:
+def all_formed(row: InterventionRow) -> bool:
     """Whether each model whose base has formed an induction head after the intervention began has one, too."""
     n_formed, _, n_models = row["formed"].partition(" of ")
     return n_formed == n_models
 
 
-def _kept_from_forming(rows: list[Row]) -> list[str]:
+def _kept_from_forming(rows: list[InterventionRow]) -> list[str]:
     fewer = [row for row in rows if row["formed"] is not None and not all_formed(row)]
     none = [_counted(row) for row in fewer if row["formed"].startswith("0 of ")]
     some = [_counted(row) for row in fewer if not row["formed"].startswith("0 of ")]
@@ -46,11 +46,11 @@ def _kept_from_forming(rows: list[Row]) -> list[str]:
     return [*told, f"only in some models with {', '.join(some)}"] if some else told
 
 
-def _counted(row: Row) -> str:
+def _counted(row: InterventionRow) -> str:
     return f"{in_short_counts(row['what'])} ({row['formed']})"
 
 
-def _later_or_sooner(rows: list[Row]) -> list[str]:
+def _later_or_sooner(rows: list[InterventionRow]) -> list[str]:
     """Those with which all form, in a number of tokens that the interval tells from the base's."""
     told = [
         row
@@ -60,7 +60,7 @@ def _later_or_sooner(rows: list[Row]) -> list[str]:
     return [f"{in_short_counts(row['what'])} took {delay_with_interval(row)} times the tokens" for row in told]
 
 
-def _made_to_do_it(rows: list[Row]) -> list[str]:
+def _made_to_do_it(rows: list[InterventionRow]) -> list[str]:
     """Those whose base has no induction head, where the interval tells their best score from the base's."""
     told = [
         row

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 from headstream.models.bos import NO_BOS
 from headstream.tasks.errors import UserError
 from headstream.tasks.text.formats import DOCUMENT_STARTS, PART_OF_SPEECH, SPLITS
-from headstream.tasks.text.token_spelling import Readable, distinct_labels, spelled_tokens
+from headstream.tasks.text.vocabulary import Vocabulary
 
 SEARCHED_TOKENS = 2**24  # searched for documents at a time
 
@@ -73,11 +73,8 @@ class TokenStream:
         return self.windows(first + np.arange(n_windows) * (last - first) // max(1, n_windows), length)
 
 
-class Tokens:
-    """Everything that the token stage wrote: `train` and `validation` streams, `bos`, `vocabulary`, the tokenizer.
-
-    `bos` is NO_BOS, an id that no token has, for models that were trained without BOS.
-    """
+class Tokens(Vocabulary):
+    """Everything that the token stage wrote: `train` and `validation` streams, `bos`, `vocabulary`, the tokenizer."""
 
     def __init__(self, folder: Path, vocabulary: int, bos: int, dtype: str, shards: dict[str, list[dict[str, Any]]]):
         self.folder, self.vocabulary, self.bos = folder, vocabulary, bos
@@ -112,6 +109,7 @@ class Tokens:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
+        """What turned the text into tokens."""
         return Tokenizer.from_file(str(self.folder / "tokenizer.json"))
 
     @cached_property
@@ -119,18 +117,6 @@ class Tokens:
         """Words of validation text, in the columns of `WORD_SCHEMA`; None if the corpus has no CoNLL-U files."""
         path = self.folder / PART_OF_SPEECH
         return pq.read_table(path) if path.exists() else None
-
-    @cached_property
-    def token_bytes(self) -> list[bytes]:
-        """The bytes of each token; for one without any, such as BOS, its name."""
-        return spelled_tokens(self.tokenizer, self.vocabulary)
-
-    def token_labels(self) -> list[str]:
-        r"""Each token in a form for plots, unlike any other: a space as `·`, a line end as `\n`, a lone byte as `\xe2`.
-
-        A dot of the text itself is `\u00b7`.
-        """
-        return distinct_labels(self.tokenizer, self.token_bytes, Readable({" ": "·"}, "·"))
 
 
 def _stream(folder: Path, dtype: str, shards: Sequence[Mapping[str, Any]]) -> TokenStream:

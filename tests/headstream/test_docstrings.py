@@ -11,12 +11,14 @@ import headstream as hs
 from headstream import opened_explorer, started_study
 from headstream.asked_model import AskedPairs
 from headstream.attention_on_text import Attention
+from headstream.flows.export_command import export_model
+from headstream.model_on_text import Model
 from headstream.named_tensors import NamedTensors
 from headstream.opened_explorer import ExplorerPage
-from headstream.opened_model import Model
+from headstream.opened_model import StudyModel
 from headstream.results_figures import Plot
 
-CLASSES = [hs.Results, Model, Attention, NamedTensors, AskedPairs, Plot, ExplorerPage]  # what people hold
+CLASSES = [hs.Results, Model, StudyModel, Attention, NamedTensors, AskedPairs, Plot, ExplorerPage]  # what people hold
 ERRORS = (hs.UserError, hs.WorkError)
 
 
@@ -41,7 +43,7 @@ def test_all_that_is_public_is_looked_at():
 
 
 @pytest.fixture(scope="module")
-def opened(home) -> tuple[hs.Results, Model]:
+def opened(home) -> tuple[hs.Results, StudyModel]:
     return hs.open("ours"), hs.open("ours").model(seed=0)
 
 
@@ -49,6 +51,8 @@ def opened(home) -> tuple[hs.Results, Model]:
 def test_its_example_runs(opened, name, docstring, monkeypatch, tmp_path):
     results, model = opened
     monkeypatch.chdir(tmp_path)
+    if name == "load":
+        export_model(model.model_id, tmp_path / "exported" / "2L4H", "headstream", None, None, False)
     for module in (started_study, opened_explorer):  # README's example has a study itself run
         monkeypatch.setattr(module, "run_command", lambda words: None)
     monkeypatch.setattr(started_study, "open", lambda name: results)

@@ -8,7 +8,7 @@ import torch
 
 import headstream as hs
 from headstream.flows import command_line
-from headstream.opened_model import Model
+from headstream.opened_model import StudyModel
 from headstream.tasks.importing.open_foreign import open_foreign
 
 
@@ -21,7 +21,7 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: Any, *arguments: str) -> tuple
 
 
 @pytest.fixture(scope="module")
-def model(home) -> Model:
+def model(home) -> StudyModel:
     return hs.open("ours").model(seed=0)
 
 

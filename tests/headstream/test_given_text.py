@@ -8,7 +8,7 @@ import torch
 import headstream as hs
 from headstream.models.architecture import Architecture
 from headstream.models.transformer import Transformer
-from headstream.opened_model import Model
+from headstream.opened_model import StudyModel
 from headstream.switched_off import REFERENCE_WINDOWS, switched_off
 from headstream.tasks.text.windows import reference_text
 
@@ -16,7 +16,7 @@ TEXT, OTHER = "the river runs to the river", "a deep sea"
 
 
 @pytest.fixture(scope="module")
-def model(home) -> Model:
+def model(home) -> StudyModel:
     return hs.open("ours").model(seed=0)
 
 

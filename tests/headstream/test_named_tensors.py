@@ -7,13 +7,13 @@ import pytest
 import torch
 
 import headstream as hs
-from headstream.opened_model import Model
+from headstream.opened_model import StudyModel
 
 TEXT = "the river runs to the river"
 
 
 @pytest.fixture(scope="module")
-def model(home) -> Model:
+def model(home) -> StudyModel:
     return hs.open("ours").model(seed=0)
 
 
@@ -124,7 +124,7 @@ def test_a_hook_that_is_wrong(model, hooks, message):
 
 
 @pytest.fixture(scope="module")
-def own(model) -> Model:
+def own(model) -> StudyModel:
     """A trainable copy in float64, so that finite differences are exact to many digits."""
     own = model.trainable()
     own.module.double()

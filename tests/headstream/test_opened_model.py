@@ -10,13 +10,13 @@ import torch
 
 import headstream as hs
 from headstream.attention_on_text import Attention
-from headstream.opened_model import Model
+from headstream.opened_model import StudyModel
 
 TEXT = "the river runs to the river"
 
 
 @pytest.fixture(scope="module")
-def model(home) -> Model:
+def model(home) -> StudyModel:
     return hs.open("ours").model(seed=0)
 
 

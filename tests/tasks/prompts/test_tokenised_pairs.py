@@ -6,6 +6,7 @@ import pytest
 import torch
 from tiny import tiny_tokens
 
+from headstream.tasks.prompts.asked_pairs import score_row
 from headstream.tasks.prompts.kept_pairs import kept_of_text, kept_repeats
 from headstream.tasks.prompts.prompt_pair import PromptPair
 from headstream.tasks.prompts.shipped_prompts import REPEATS, SHIPPED, drawn_pairs
@@ -105,3 +106,12 @@ def test_sets_that_ship_have_many_pairs_in_eight_templates_that_differ_little(na
 
 def test_every_set_that_ships_has_a_name_in_studies():
     assert {PromptSetConfig(set=name).name for name in SHIPPED} == {*SHIPPED}
+
+
+def test_the_interval_of_accuracy_ends_where_accuracy_does():
+    odds = torch.stack([torch.ones(12), -torch.ones(12)])
+    odds[0, 0] = -1.0
+    row = score_row(odds, torch.arange(12) // 4)  # one of three templates has one of four pairs wrong
+    assert row["accuracy"] == pytest.approx(11 / 12)
+    assert 0 < row["accuracy_low"] < row["accuracy"]
+    assert row["accuracy_high"] == 1

@@ -10,7 +10,7 @@ from pandas import DataFrame, isna
 
 from headstream.tasks.report.figures.phase_changes import scale_by_tokens
 from headstream.tasks.report.figures.style import DOTTED, INK, MUTED, PURPLE, WIDTH, wrapped
-from headstream.tasks.report.intervention_words import Row, all_formed, delay_with_interval, in_short_counts
+from headstream.tasks.report.intervention_words import InterventionRow, all_formed, delay_with_interval, in_short_counts
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.results.study_results import StudyResults
 
@@ -74,6 +74,6 @@ def _sentence(results: StudyResults) -> str:
     return f"Where something was done, it took: {'; '.join(parts)}." if parts else _NOTHING_LATE
 
 
-def _delay(row: Row) -> str:
+def _delay(row: InterventionRow) -> str:
     formed = "" if all_formed(row) else f", of the {row['formed']} models that form"
     return f"{delay_with_interval(row)} times the tokens with {in_short_counts(row['what'])}{formed}"
