@@ -239,6 +239,7 @@ def _is_same(held: Any, asked: Any) -> bool:
 
 
 def _listed(models: pd.DataFrame) -> str:
-    names = [f"{row.label} seed={row.seed}" for row in models.head(MAX_LISTED_MODELS).itertuples()]
+    first = models.head(MAX_LISTED_MODELS)
+    names = [row.label if pd.isna(row.seed) else f"{row.label} seed={row.seed}" for row in first.itertuples()]
     more = f" and {len(models) - MAX_LISTED_MODELS} more" if len(models) > MAX_LISTED_MODELS else ""
     return "; ".join(names) + more

@@ -84,7 +84,19 @@ def node_rows(model: Transformer, kept: KeptPairs) -> list[dict[str, Any]]:
         clean, corrupt = base_run(model, pairs.clean), base_run(model, pairs.corrupt)
         both = exact_node_effects(clean, corrupt, pairs)
         noised, restored, n = noised + both[0].sum(1), restored + both[1].sum(1), n + len(pairs)
+    shares = {"share": 0.5, "restored_share": 0.4}
     return [
-        {"node": str(node), "effect_nats": float(noised[i] / n), "restored_nats": float(restored[i] / n), "share": 0.5}
+        {"node": str(node), "effect_nats": float(noised[i] / n), "restored_nats": float(restored[i] / n), **shares}
         for i, node in list(enumerate(clean.graph.writers))[1:]
     ]
+
+
+def only_asked(connection: duckdb.DuckDBPyConnection) -> None:
+    """Leave of all that was measured of models what prompt sets asked of them."""
+    kept = ("models", "study_models", "prompts", "prompt_scores", "node_effects", "prompt_edges", "circuit_curves")
+    query = (
+        "SELECT DISTINCT table_name FROM duckdb_columns() JOIN duckdb_tables() USING (table_name)"
+        " WHERE column_name = 'model_id' AND NOT list_contains(?, table_name)"
+    )
+    for (table,) in connection.execute(query, [[*kept, "prompt_circuits"]]).fetchall():
+        connection.execute(f"DELETE FROM {table}")

@@ -37,7 +37,7 @@ def count_work(config: PromptCircuitsConfig, size: Size, threads: int) -> Counte
     batches = max(_GROUPS, n / at_once)
     runs = 4 * a.n_layers + patched + 3 * config.steps + on_halves + config.random_circuits * sizes
     runs += followed * (3 * config.steps + 2)
-    seconds = 0.7 + flops / FLOPS_PER_SECOND["cpu"] * 1.25 + batches * runs * a.n_layers * _SECONDS_OF_A_CALL
+    of_one_thread = flops / FLOPS_PER_SECOND["cpu"] * 1.25 + batches * runs * a.n_layers * _SECONDS_OF_A_CALL
     of_a_thread = 4 * at_once * of_a_pair + 32 * _POSITIONS_AT_ONCE * (a.mlp_width + 6 * a.d_model)
     held = 1.2 * size.checkpoint_bytes + threads * of_a_thread + 28 * edges * n
-    return CountedWork(seconds, int(400e6 + held))
+    return CountedWork(0.7 + of_one_thread / threads, int(400e6 + held))

@@ -19,7 +19,7 @@ LARGE_PASS_FLOPS = 7e9  # from which a model is nearer to one of 100 M parameter
 class CountedWork(NamedTuple):
     """What one artifact takes, as a stage counts it that knows more than numbers of passes."""
 
-    seconds: float  # of one core
+    seconds: float  # with as many threads as it has
     memory_bytes: int  # held at most
 
 

@@ -2,6 +2,7 @@
 
 import duckdb
 import pytest
+from invented_prompts import only_asked
 from invented_study import Model, write_measurements
 from rendered import render_report
 
@@ -84,11 +85,7 @@ def test_a_study_of_behaviours_alone_is_answered_by_their_circuits(measured, tmp
     path = tmp_path / "w.duckdb"
     path.write_bytes(measured.read_bytes())
     with duckdb.connect(path) as connection:
-        for (table,) in connection.execute(
-            "SELECT table_name FROM duckdb_columns() JOIN duckdb_tables() USING (table_name)"
-            " WHERE column_name = 'model_id' AND table_name NOT IN ('models', 'study_models')"
-        ).fetchall():
-            connection.execute(f"DELETE FROM {table}")
+        only_asked(connection)
         about = "INSERT INTO {} BY NAME SELECT model_id, 'ioi' AS prompts, {} FROM models"
         connection.execute(about.format("prompt_scores", "1 AS step, 8 AS n_pairs, 0.9 AS accuracy, true AS can_do_it"))
         found = (

@@ -103,6 +103,11 @@ def test_circuits_on_prompts_take_as_long_as_estimated(model, architecture):
     assert 1 / 1.5 < work(architecture).seconds / MEASURED_PROMPTS[model] < 1.5
 
 
+def test_circuits_of_a_large_model_take_as_long_as_estimated_with_two_threads():
+    measured = 450  # `ioi`, 200 pairs, on 2026-11-30
+    assert 1 / 1.5 < work(SMOLLM2, threads=2).seconds / measured < 1.5
+
+
 def test_circuits_on_prompts_take_more_the_more_is_asked_of_them():
     whole = work(SMOLLM2)
     for fewer in ({"pairs": 50}, {"exact_pairs": 10}, {"steps": 2}, {"exact_edges": 20}, {"random_circuits": 1}):

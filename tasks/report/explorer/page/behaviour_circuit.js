@@ -7,7 +7,7 @@ import { colour, css } from "./colours.js";
 import { KIND_WORDS } from "./composition.js";
 import { el, emptyNote, refill } from "./elements.js";
 import { figure } from "./figure.js";
-import { clamp } from "./numbers.js";
+import { clamp, grouped } from "./numbers.js";
 import { sql } from "./sql.js";
 
 /** @import { Behaviour, PromptEdge } from "./behaviours.js" */
@@ -56,7 +56,7 @@ export class BehaviourCircuit {
     const drawn = circuit.slice(0, MAX_DRAWN);
     const dangling = n - circuit.length;
     const counted = [
-      `${n} of ${behaviour.about.n_edges}`,
+      `${grouped(n)} of ${grouped(behaviour.about.n_edges)}`,
       dangling > 0 && `${dangling} of them on no path`,
       drawn.length < circuit.length && `the ${MAX_DRAWN} largest drawn`,
       faithfulnessAt(sizes, n),

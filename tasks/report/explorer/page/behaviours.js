@@ -1,6 +1,6 @@
 // Circuits of behaviours, as the study found them on pairs of prompts.
 
-import { readable } from "./numbers.js";
+import { grouped, readable } from "./numbers.js";
 
 /** @import { Kind } from "./composition.js" */
 /** @import { Model, Row } from "./study.js" */
@@ -133,8 +133,9 @@ export class Behaviour {
       `${model.name} is right in ${readable(about.accuracy)} of ${about.n_pairs} pairs (log-odds of the ` +
       `answer ${readable(about.clean_nats)} nats, at the corrupt prompt ${readable(about.corrupt_nats)})`;
     if (!about.can_do_it) return `${right}: that it can do ${name} is not shown, so no circuit was looked for.`;
+    const size = `${grouped(about.n_edges_enough)} of ${grouped(about.n_edges)} edges`;
     return (
-      `${right}. ${about.n_edges_enough} of ${about.n_edges} edges make ${readable(about.faithfulness_enough)} of ` +
+      `${right}. ${size} make ${readable(about.faithfulness_enough)} of ` +
       `the difference on pairs that they were not found on; ${about.n_surely_in} are surely in.`
     );
   }

@@ -22,9 +22,30 @@ const ATTENDED = /** @type {const} */ ([
  * @returns {string[]}
  */
 export function evidence(model, head) {
+  const told = [...byScores(model, head), ...byPatching(model, head)];
+  return told.length ? told : ["Nothing that is worth a sentence was measured of it."];
+}
+
+/**
+ * What it is worth in behaviours that it carries.
+ * @param {Model} model
+ * @param {Head} head
+ */
+function byPatching(model, head) {
+  const own = model.rows.node_effects.filter(({ node, sentence }) => node === head.name && sentence);
+  return own.map(({ prompts, sentence }) => `In ${prompts}: ${sentence}`);
+}
+
+/**
+ * What its attention does.
+ * @param {Model} model
+ * @param {Head} head
+ * @returns {string[]}
+ */
+function byScores(model, head) {
   const scores = model.scored[model.last][head.place];
   const bars = model.rowsOf("roles", head)[0];
-  if (!scores) return ["Nothing was measured of it."];
+  if (!scores) return [];
   return ATTENDED.flatMap(([score, bar, what]) => {
     const from = bars ? `; a role from ${readable(bars[bar])}` : "";
     const said =

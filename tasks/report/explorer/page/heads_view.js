@@ -24,6 +24,7 @@ export const view = { name: "heads", title: "Heads", place: 1, hasCard: true, op
 function openHeads(page) {
   const { model, study } = page;
   if (!model.heads.length) return { element: emptyNote(`${model.name} has no attention heads.`) };
+  if (!study.scores.length) return { element: unscored(page) };
   const score = chooser(
     "Colour by",
     study.scores.map(({ score }) => [score, inWords(score)]),
@@ -51,6 +52,14 @@ function openHeads(page) {
     },
     stop: slider.stop,
   };
+}
+
+/** @param {Page} page */
+function unscored(page) {
+  const elsewhere = el("a", { href: page.link({ view: "circuits" }) }, "Circuits");
+  const note = emptyNote("This study measured no scores of heads. What it measured is under ");
+  note.append(elsewhere, ".");
+  return note;
 }
 
 /** @param {HTMLElement[]} figures */

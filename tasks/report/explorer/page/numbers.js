@@ -18,6 +18,14 @@ export function shortCount(count) {
 }
 
 /**
+ * A count in full, like 70,651.
+ * @param {number} count
+ */
+export function grouped(count) {
+  return count.toLocaleString("en-US");
+}
+
+/**
  * A number in the digits that it deserves; a missing one says so.
  * @param {number | null | undefined} value
  */

@@ -44,14 +44,17 @@ export class Page {
   }
 
   /**
-   * The head of the address; of an address that names none, the one with most induction.
+   * The head of the address; of an address that names none, the one with most induction or, where that wasn't
+   * measured, the one that carries most of a behaviour.
    * @returns {Head | null}
    */
   get head() {
     const { model } = this;
     const asked = model.head(this.state.head);
     if (asked || !model.heads.length) return asked ?? null;
-    const value = (/** @type {Head} */ head) => model.score(FIRST_SCORE, model.last, head) ?? 0;
+    const share = new Map(model.rows.node_effects.map((row) => [row.node, Math.abs(row.share ?? 0)]));
+    const value = (/** @type {Head} */ head) =>
+      this.study.scores.length ? (model.score(FIRST_SCORE, model.last, head) ?? 0) : (share.get(head.name) ?? 0);
     return model.heads.reduce((best, head) => (value(head) > value(best) ? head : best));
   }
 

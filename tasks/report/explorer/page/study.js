@@ -117,6 +117,18 @@ export class Text {
   }
 }
 
+/**
+ * Checkpoints of which losses are known, and those whose weights are there all the same; one, if there are neither.
+ * @param {Row[]} known
+ * @param {number[]} steps
+ * @returns {Row[]}
+ */
+function withSteps(known, steps) {
+  const others = steps.filter((step) => !known.some((row) => row.step === step));
+  const all = [...known, ...others.map((step) => ({ step, tokens: null }))];
+  return all.length ? all.sort((a, b) => a.step - b.step) : [{ step: 0, tokens: null }];
+}
+
 export class Model {
   /**
    * @param {Row} row
@@ -131,7 +143,8 @@ export class Model {
     this.layers = layersOf(row.heads_per_layer ?? []);
     this.heads = this.layers.flat();
     this.byName = new Map(this.heads.map((head) => [head.name, head]));
-    this.checkpoints = rows.checkpoints.length ? rows.checkpoints : [{ step: 0, tokens: null }];
+    this.network = network;
+    this.checkpoints = withSteps(rows.checkpoints, this.readSteps);
     const places = new Map(this.checkpoints.map((checkpoint, i) => [checkpoint.step, i]));
     /** @type {(Row | undefined)[][]} heads' scores by checkpoint and place */
     this.scored = this.checkpoints.map(() => []);
@@ -140,7 +153,6 @@ export class Model {
       const at = places.get(scores.step);
       if (head && at !== undefined) this.scored[at][head.place] = scores;
     }
-    this.network = network;
     this.text = network ? texts[network.text] : undefined;
     /** @type {Map<number, Weights>} */
     this.decoded = new Map();

@@ -3,11 +3,12 @@
 import re
 import shutil
 
+import duckdb
 import pytest
 import torch
 from conftest import Explored
 from explorer_figures import PHONE, figure, saved_rows
-from invented_prompts import EDGES, RIVERS, insert_prompts, node_rows, repeats_of
+from invented_prompts import EDGES, RIVERS, insert_prompts, node_rows, only_asked, repeats_of
 from invented_study import STEPS, Model
 
 from headstream.asked_model import patch
@@ -50,6 +51,39 @@ def asked(explored: Explored, tmp_path_factory) -> Explored:
     with open_results(folder / "w.duckdb", "invented") as results:
         write_explorer(results, explored.files, folder / "explorer.html", [])
     return explored._replace(page=folder / "explorer.html", warehouse=folder / "w.duckdb")
+
+
+@pytest.fixture(scope="module")
+def alone(asked: Explored, tmp_path_factory) -> Explored:
+    """The same study, of which nothing but the prompt sets was measured."""
+    folder = tmp_path_factory.mktemp("alone")
+    shutil.copy(asked.warehouse, folder / "w.duckdb")
+    with duckdb.connect(folder / "w.duckdb") as connection:
+        only_asked(connection)
+    with open_results(folder / "w.duckdb", "invented") as results:
+        write_explorer(results, asked.files, folder / "explorer.html", [])
+    return asked._replace(page=folder / "explorer.html", warehouse=folder / "w.duckdb")
+
+
+@pytest.mark.parametrize("view", ["heads", "text", "circuits", "about"])
+def test_a_study_of_behaviours_alone_has_every_view(visit, alone, view):
+    tab = visit(f"2L4H?view={view}", page=alone.page)
+    seen = {"heads": "no scores of heads", "text": "Where token", "circuits": CIRCUIT, "about": "Models"}[view]
+    expect(tab.locator("main")).to_contain_text(seen)
+
+
+def test_a_head_that_carries_a_behaviour_says_so_on_its_card(visit, alone):
+    head = strongest_head(alone)
+    card = visit("2L4H", page=alone.page).get_by_label("The chosen head")
+    expect(card.get_by_role("heading", level=2)).to_have_text(head)
+    expect(card).to_contain_text(re.compile(f"In (repeats|rivers): (Without {head}, |{head} works against it)"))
+
+
+def strongest_head(asked: Explored) -> str:
+    query = "SELECT node FROM node_effects WHERE node LIKE '%H%' ORDER BY abs(share) DESC LIMIT 1"
+    with duckdb.connect(asked.warehouse, read_only=True) as connection:
+        ((name,),) = connection.execute(query).fetchall()
+    return name
 
 
 @pytest.fixture
