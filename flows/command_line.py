@@ -71,7 +71,7 @@ def _options(
         from headstream.tasks.machines.stopping import stopping_at_signals
 
         words = context.with_resource(stopping_at_signals())
-        words.how_far = lambda: ""
+        words.how_far, words.goes_on = lambda: "", False
 
 
 @app.command(epilog="Example: headstream run quick")

@@ -12,6 +12,7 @@ from headstream.tasks.progress import Event, State
 MAKING = {"training": "training", "import": "importing"}  # stages that make a model, and what it is doing then
 TEXT_WEIGHT = 0.1  # of the pace of what reads text, in that of the machine
 LAST_STEPS = {"study": "recording", "warehouse": "indexing", "report": "reporting"}  # after all models
+LAST_SECONDS = 10.0  # that these take, roughly
 WAITING = "waiting for another run"
 COMPILING = "up to a minute the first time"
 MAX_NUMBERS = 5  # in one sentence
@@ -125,7 +126,7 @@ class StudyProgress:
         self.models: dict[str, ModelProgress] = {}
         self._jobs, self._clock, self._began = jobs, clock, clock()
         self._shared: dict[str, ArtifactProgress] = {}
-        self._last_step = ""
+        self._last_step, self._reported = "", 0.0  # the fraction of the report
         self._shown = 0.0  # the largest fraction that was told
         self._take_in(ArtifactProgress(each, fraction=float(each.done)) for each in planned)
 
@@ -167,6 +168,7 @@ class StudyProgress:
     def hear(self, event: Event) -> str | None:
         """Take in an event; a sentence if a model goes on from where an earlier run was interrupted."""
         self._last_step = LAST_STEPS.get(event.step, self._last_step)
+        self._reported = event.fraction if event.step == "report" else self._reported
         model = self.models.get(event.subject)
         part = (model.parts.get(event.step) if model else None) or self._shared.get(event.step)
         if part and part.hear(event, self._clock()):
@@ -195,6 +197,7 @@ class StudyProgress:
     def fraction(self) -> float:
         """The fraction done of what this run has to do, by time; it only grows, whatever is learned of the pace."""
         left, spent = self.seconds_left(), self._clock() - self._began
+        left += LAST_SECONDS * (1 - self._reported)
         self._shown = max(self._shown, spent / (spent + left) if left else 1.0)
         return self._shown
 

@@ -105,3 +105,13 @@ class Attention:
             kind: ["-" if math.isnan(share) else f"{share:.2f}" for share in column]
             for kind, column in self.shares.items()
         }
+
+
+class AttentionOnTexts(list[Attention]):
+    """Attention on each of several texts: a list, which in a notebook draws them one below the other.
+
+    >>> model.attention(["def colour(self)", "return self.colour"])[0]["L1H0"]
+    """
+
+    def _repr_html_(self) -> str:
+        return "".join(each._repr_html_() for each in self)

@@ -14,7 +14,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from headstream.arguments import whole_number
-from headstream.attention_on_text import Attention
+from headstream.attention_on_text import Attention, AttentionOnTexts
 from headstream.drawn_tokens import drawn_tokens
 from headstream.given_text import Given, ids_of_text, sequences_of
 from headstream.models.bos import NO_BOS
@@ -96,7 +96,8 @@ class Model:
                 tuple(self._labels(ids)), own, tuple(kept[name] for name in names), own[0] == self.bos != NO_BOS
             )
 
-        return self._each(text, on)
+        found = self._each(text, on)
+        return AttentionOnTexts(found) if isinstance(found, list) else found
 
     def next(self, text: Given, n: int = 10, off: Sequence[str] = (), replace: str = "zero") -> pd.DataFrame:
         """The n likeliest tokens after a text, with their probabilities and logits, the likeliest first.

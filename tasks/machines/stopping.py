@@ -23,6 +23,7 @@ class StopMessage:
 
     def __init__(self) -> None:
         self.how_far: Callable[[], str] = lambda: " before it began"
+        self.goes_on = True  # when the same command is given again
         self.output_descriptors = {1, 2}  # that other threads print to
         self.printing = threading.Lock()
         self._is_deferred = False
@@ -51,7 +52,8 @@ class StopMessage:
 
     def line(self) -> bytes:
         """The one line to print."""
-        return f"headstream: stopped{self.how_far()}; the same command continues from there.\n".encode()
+        then = "; the same command continues from there" if self.goes_on else ""
+        return f"headstream: stopped{self.how_far()}{then}.\n".encode()
 
     def print(self, line: bytes) -> None:
         """Print a line below whatever the terminal shows."""

@@ -13,7 +13,7 @@ import torch
 
 from headstream import attention_drawing
 from headstream.attention_drawing import packed
-from headstream.attention_on_text import Attention
+from headstream.attention_on_text import Attention, AttentionOnTexts
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>\u202e\""
 
@@ -145,3 +145,9 @@ def test_jupyters_theme_goes_before_that_of_the_system(page, theme, scheme):
     page.evaluate("delete document.body.dataset.jpThemeLight")
     color = page.locator(".headstream-attention").first.evaluate("each => getComputedStyle(each).backgroundColor")
     assert color == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(13, 17, 23)")
+
+
+def test_several_texts_are_drawn_one_below_the_other():
+    texts = AttentionOnTexts([random_attention(4, 1, 2), random_attention(6, 1, 2)])
+    assert texts._repr_html_() == "".join(each._repr_html_() for each in texts)
+    assert texts._repr_html_().count('class="headstream-attention"') == 2

@@ -10,7 +10,7 @@ import pytest
 import headstream as hs
 from headstream import opened_explorer, started_study
 from headstream.asked_model import AskedPairs
-from headstream.attention_on_text import Attention
+from headstream.attention_on_text import Attention, AttentionOnTexts
 from headstream.flows.export_command import export_model
 from headstream.model_on_text import Model
 from headstream.named_tensors import NamedTensors
@@ -18,7 +18,7 @@ from headstream.opened_explorer import ExplorerPage
 from headstream.opened_model import StudyModel
 from headstream.results_figures import Plot
 
-CLASSES = [hs.Results, Model, StudyModel, Attention, NamedTensors, AskedPairs, Plot, ExplorerPage]  # what people hold
+CLASSES = [hs.Results, Model, StudyModel, Attention, AttentionOnTexts, NamedTensors, AskedPairs, Plot, ExplorerPage]  # what people hold
 ERRORS = (hs.UserError, hs.WorkError)
 
 
