@@ -18,7 +18,17 @@ from headstream.opened_explorer import ExplorerPage
 from headstream.opened_model import StudyModel
 from headstream.results_figures import Plot
 
-CLASSES = [hs.Results, Model, StudyModel, Attention, AttentionOnTexts, NamedTensors, AskedPairs, Plot, ExplorerPage]  # what people hold
+CLASSES = [
+    hs.Results,
+    Model,
+    StudyModel,
+    Attention,
+    AttentionOnTexts,
+    NamedTensors,
+    AskedPairs,
+    Plot,
+    ExplorerPage,
+]  # what people hold
 ERRORS = (hs.UserError, hs.WorkError)
 
 

@@ -27,11 +27,12 @@ INK, MUTED, GRID, CARD = "#1f2328", "#59636e", "#d1d9e0", "#ffffff"
 IN_THE_DARK = {INK: "#e6edf3", MUTED: "#9198a1", GRID: "#3d444d", CARD: "#0d1117"}
 GREY, AMBER, PINK = "#868e96", "#cc8400", "#cc79a7"  # middle tones, for both; most are from Okabe and Ito
 BLUE, ORANGE, GREEN, PURPLE, TEAL = "#3b8fd4", "#d55e00", "#009e73", "#a05fd6", "#1a9e8f"
+INDIGO, BRICK, OLIVE, CYAN = "#6477d3", "#c9504c", "#7f9128", "#1f9fc0"
+SERIES = (GREY, AMBER, INDIGO, BRICK, OLIVE, CYAN)  # of what is neither a role nor read by queries, keys or values
 KIND_COLORS = {"Q": BLUE, "K": ORANGE, "V": GREEN}  # what of a later head reads an earlier one
 ROLE_COLORS = {"induction": PURPLE, "anti-induction": PINK, "previous token": TEAL}
 DASHED, DOTTED = (0, (5, 1.5)), (0, (1.5, 1.5))
 
-_BY_DEPTH = (GREY, AMBER, BLUE, ORANGE, PINK, GREEN)
 _DASHES = ("solid", (0, (6, 1.2)), (0, (1.2, 1.2)), (0, (8, 1.2, 1.2, 1.2)))
 _MARKERS = ("o", "s", "^", "D")  # beside the dashes, since these are hard to tell apart on short lines
 _MAX_NAMED = 8  # labels that one figure can tell apart
@@ -104,10 +105,10 @@ class Palette:
         self._lines: dict[str, dict[str, Any]] = {}
         alike: Counter[int] = Counter()  # labels so far, by depth
         for place, (label, depth) in enumerate(sorted(n_layers.items(), key=lambda item: (item[1], item[0]))):
-            color, kind = depth % len(_BY_DEPTH), 0 if self._too_many else alike[depth] % len(_DASHES)
+            color, kind = depth % len(SERIES), 0 if self._too_many else alike[depth] % len(_DASHES)
             if one_by_one:
-                color, kind = place % len(_BY_DEPTH), place // len(_BY_DEPTH) % len(_DASHES)
-            self._lines[label] = {"color": _BY_DEPTH[color], "linestyle": _DASHES[kind], "marker": _MARKERS[kind]}
+                color, kind = place % len(SERIES), place // len(SERIES) % len(_DASHES)
+            self._lines[label] = {"color": SERIES[color], "linestyle": _DASHES[kind], "marker": _MARKERS[kind]}
             alike[depth] += 1
 
     @classmethod

@@ -62,7 +62,7 @@ def test_colours_can_be_seen_on_light_and_dark_pages():
     for text in (style.INK, style.MUTED):
         assert contrast(text, cards[0]) >= 4.5
         assert contrast(IN_THE_DARK[text], cards[1]) >= 4.5
-    for color in (*style._BY_DEPTH, *style.KIND_COLORS.values(), *style.ROLE_COLORS.values()):
+    for color in (*style.SERIES, *style.KIND_COLORS.values(), *style.ROLE_COLORS.values()):
         assert min(contrast(color, card) for card in cards) >= 3
 
 

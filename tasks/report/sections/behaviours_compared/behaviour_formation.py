@@ -7,7 +7,7 @@ from pandas import DataFrame, Series, isna
 
 from headstream.tasks.report.figures.by_model import best_models
 from headstream.tasks.report.figures.phase_changes import PhaseChange, scale_by_tokens, strongest_change
-from headstream.tasks.report.figures.style import BLUE, DASHED, GREEN, GREY, MUTED, ORANGE, PINK, PURPLE, panel
+from headstream.tasks.report.figures.style import AMBER, BRICK, CYAN, DASHED, GREY, INDIGO, MUTED, OLIVE, panel
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import counted, listed
 from headstream.tasks.results.study_results import StudyResults
@@ -16,7 +16,7 @@ from headstream.tasks.words.markdown import short_count
 _QUERIES = ("behaviours_over_training", "behaviour_formation_times")
 _LOOK = "Where the lines of the model and of its circuit part, other edges still carry, or disturb, the behaviour."
 _WHOLE, _CIRCUIT = "the model", "its circuit"
-_EDGE_COLORS = (GREEN, PURPLE, PINK, GREY)  # of the edges with the largest scores, which are drawn
+_EDGE_COLORS = (OLIVE, CYAN, AMBER, GREY)  # of the edges with the largest scores, which are drawn
 
 
 def behaviour_formation(results: StudyResults) -> list[Picture]:
@@ -86,8 +86,8 @@ def _panel(title: str, lines: DataFrame, about: DataFrame, change: PhaseChange |
     figure, axes = panel(3.4)
     edges = [name for name in about.followed if name not in (_WHOLE, _CIRCUIT)]
     looks: dict[str, dict[str, Any]] = {
-        _WHOLE: {"color": BLUE, "linewidth": 2.2},
-        _CIRCUIT: {"color": ORANGE, "linewidth": 2.2},
+        _WHOLE: {"color": INDIGO, "linewidth": 2.2},
+        _CIRCUIT: {"color": BRICK, "linewidth": 2.2},
     }
     looks |= {name: {"color": color, "linestyle": DASHED} for name, color in zip(edges, _EDGE_COLORS, strict=False)}
     for name, look in looks.items():

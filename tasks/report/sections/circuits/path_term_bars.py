@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from pandas import DataFrame, isna
 
 from headstream.tasks.report.figures.by_model import picture_each
-from headstream.tasks.report.figures.style import BLUE, INK, MUTED, PURPLE, WIDTH, name_places
+from headstream.tasks.report.figures.style import BRICK, INDIGO, INK, MUTED, WIDTH, name_places
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import counted, listed, not_drawn
 from headstream.tasks.results.study_results import StudyResults
@@ -17,9 +17,9 @@ from headstream.tasks.results.study_results import StudyResults
 _LOOK = "How much of what the model knows goes straight through, through one head, and through two in a row."
 MAX_PATHS = 10
 SMALL_SHARE = 0.01  # of all changes of the loss together: orders below it are told in one
-_COLORS = (MUTED, BLUE, PURPLE)  # by heads on the path; longer ones look like the last
+_COLORS = (MUTED, INDIGO, BRICK)  # by heads on the path; longer ones look like the last
 _BAR = 0.25  # inches
-DIAMOND = "\ndiamond: rise of the loss without that order"
+DIAMOND = "; diamond: rise of the loss without that order"
 
 
 def path_term_bars(results: StudyResults) -> list[Picture]:
@@ -59,21 +59,21 @@ def _order(n_heads: Any) -> str:
 
 
 def _bars(label: str, orders: DataFrame, paths: DataFrame) -> Figure:
-    n_rows = max(len(orders), len(paths))
-    figure = Figure((WIDTH, 1.0 + _BAR * n_rows))
-    left, right = figure.subplots(1, 2)
-    _draw(left, [_order(n) for n in orders.term_order], orders, n_rows, digits=2)
+    heights = [len(orders), len(paths)]
+    figure = Figure((WIDTH, 2.0 + _BAR * sum(heights)))
+    above, below = figure.subplots(2, 1, height_ratios=heights)
+    _draw(above, [_order(n) for n in orders.term_order], orders, digits=2)
     rises = orders.removal_effect_nats
-    left.plot(rises, range(len(orders)), linestyle="", marker="D", markersize=5, color=INK, markerfacecolor="none")
-    left.set_title(f"{label}: all paths of an order")
-    left.set_xlabel(f"nats off the loss{DIAMOND if rises.notna().any() else ''}")
-    _draw(right, list(paths.term), paths, n_rows, digits=3)
-    right.set_title("single paths")
-    right.set_xlabel("nats off the loss that lower orders leave")
+    above.plot(rises, range(len(orders)), linestyle="", marker="D", markersize=5, color=INK, markerfacecolor="none")
+    above.set_title(f"{label}: all paths of an order")
+    above.set_xlabel(f"nats off the loss{DIAMOND if rises.notna().any() else ''}")
+    _draw(below, list(paths.term), paths, digits=3)
+    below.set_title("single paths")
+    below.set_xlabel("nats off the loss that lower orders leave")
     return figure
 
 
-def _draw(axes: Axes, names: Sequence[str], terms: DataFrame, n_rows: int, digits: int) -> None:
+def _draw(axes: Axes, names: Sequence[str], terms: DataFrame, digits: int) -> None:
     """A bar for each term, the first on top."""
     colors = [MUTED if isna(n) else _COLORS[min(int(n), len(_COLORS) - 1)] for n in terms.term_order]
     effects = terms.loss_effect_nats
@@ -83,7 +83,7 @@ def _draw(axes: Axes, names: Sequence[str], terms: DataFrame, n_rows: int, digit
         side: dict[str, Any] = {"ha": "right", "xytext": (-7, 0)} if effect < 0 else {"ha": "left", "xytext": (7, 0)}
         axes.annotate(f"{effect:.{digits}f}", (end, row), textcoords="offset points", va="center", fontsize=9, **side)
     name_places(axes.yaxis, names)
-    axes.set_ylim(n_rows - 0.5, -0.5)
-    axes.margins(x=0.28)  # for the numbers
+    axes.set_ylim(len(terms) - 0.5, -0.5)
+    axes.margins(x=0.14)  # for the numbers
     axes.axvline(0, color=MUTED, linewidth=0.8)
     axes.spines["bottom"].set_visible(False)

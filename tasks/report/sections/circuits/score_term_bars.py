@@ -4,7 +4,7 @@ from matplotlib.figure import Figure
 from pandas import DataFrame, Series
 
 from headstream.tasks.report.figures.by_model import picture_each
-from headstream.tasks.report.figures.style import GREY, KIND_COLORS, MUTED, PINK, PURPLE, TEAL, name_places, panel
+from headstream.tasks.report.figures.style import AMBER, GREY, INDIGO, KIND_COLORS, MUTED, OLIVE, name_places, panel
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import not_drawn
 from headstream.tasks.results.study_results import StudyResults
@@ -14,11 +14,11 @@ _MAX_HEADS = 12
 COMPOSED = ["Q", "K", "QK"]
 PARTS = {
     "position": ("position", GREY),
-    "direct": ("the tokens themselves", TEAL),
+    "direct": ("the tokens themselves", OLIVE),
     "Q": ("earlier heads, read by queries", KIND_COLORS["Q"]),
     "K": ("earlier heads, read by keys", KIND_COLORS["K"]),
-    "QK": ("earlier heads, read by both", PURPLE),
-    "feed-forward": ("feed-forward layers", PINK),
+    "QK": ("earlier heads, read by both", INDIGO),
+    "feed-forward": ("feed-forward layers", AMBER),
 }
 SIDES = {"query_source": "queries", "key_source": "keys"}
 _BAR = 0.3  # inches

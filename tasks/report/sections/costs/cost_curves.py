@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 from pandas import DataFrame
 
-from headstream.tasks.report.figures.style import BLUE, DOTTED, GREEN, MUTED, WIDTH
+from headstream.tasks.report.figures.style import DOTTED, INDIGO, MUTED, OLIVE, WIDTH
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import listed
 from headstream.tasks.results.study_results import StudyResults
@@ -19,7 +19,7 @@ _QUANTITIES: dict[str, tuple[str, Callable[[float], str]]] = {
     "flops": ("FLOPs", lambda flops: short_count(flops).replace(".0 ", " ")),
     "seconds": ("seconds", lambda seconds: f"{seconds:g}"),
 }
-_COLORS = {"full": BLUE, "local": GREEN}
+_COLORS = {"full": INDIGO, "local": OLIVE}
 DASHES: dict[str, Any] = {"forward": "solid", "forward_backward": (0, (4, 1.5))}
 SLOPES = {"n_ctx": {"full": ("n²", 2), "local": ("n", 1)}, "d_model": {"full": ("d²", 2)}}  # name and power
 

@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from pandas import DataFrame, isna
 
 from headstream.tasks.report.figures.phase_changes import scale_by_tokens
-from headstream.tasks.report.figures.style import DOTTED, INK, MUTED, PURPLE, WIDTH, wrapped
+from headstream.tasks.report.figures.style import DOTTED, INDIGO, INK, MUTED, WIDTH, wrapped
 from headstream.tasks.report.intervention_words import InterventionRow, all_formed, delay_with_interval, in_short_counts
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.results.study_results import StudyResults
@@ -18,7 +18,7 @@ MAX_PANELS, PANELS_IN_A_ROW = 12, 3
 _NOTHING_LATE = "No base has an induction head, so that nothing can be late."
 _NAME, _QUERIES = "with_and_without", ("intervention_curves", "interventions")
 BASE: dict[str, Any] = {"color": MUTED, "linewidth": 1.2, "linestyle": DOTTED, "marker": ""}
-DONE: dict[str, Any] = {"color": PURPLE, "linewidth": 1.5, "marker": ""}
+DONE: dict[str, Any] = {"color": INDIGO, "linewidth": 1.5, "marker": ""}
 
 
 def with_and_without(results: StudyResults) -> list[Picture]:

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from headstream.tasks.report.figures.by_model import picture_each
-from headstream.tasks.report.figures.style import BLUE, GREEN, GREY, INK, MUTED, ORANGE, name_places, panel
+from headstream.tasks.report.figures.style import BLUE, GREY, INK, MUTED, OLIVE, ORANGE, name_places, panel
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import counted, listed
 from headstream.tasks.results.study_results import StudyResults
@@ -73,7 +73,7 @@ def _bars(label: str, found: DataFrame, best: DataFrame) -> Figure:
     errors = np.array([best.gain - best.gain_low, best.gain_high - best.gain]).clip(min=0)
     axes.errorbar(best.gain, range(len(tasks)), xerr=errors, fmt="none", ecolor=INK, elinewidth=0.9)
     axes.plot(heads.gain, heads.task.map(place), "o", color=MUTED, alpha=0.5, markersize=3, label="every head")
-    axes.plot(stream.gain, stream.task.map(place), "D", color=GREEN, markersize=5, label="best place in the stream")
+    axes.plot(stream.gain, stream.task.map(place), "D", color=OLIVE, markersize=5, label="best place in the stream")
     axes.axvline(0, color=MUTED, linewidth=0.8)
     axes.set_title(f"{label}: share of tokens labelled right, beyond the best baseline")
     axes.set_xlabel("bars: best head with its 95 % interval, blue if that is above 0, orange below, grey neither")

@@ -4,13 +4,13 @@ from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from headstream.tasks.report.figures.by_model import best_models
-from headstream.tasks.report.figures.style import BLUE, GREY, MUTED, ORANGE, panel
+from headstream.tasks.report.figures.style import BRICK, GREY, INDIGO, MUTED, panel
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.results.study_results import StudyResults
 
 _QUERIES = ("behaviour_curves",)
 _LOOK = "The sooner a line reaches 1, the fewer edges do what the whole model does; above 1, they beat it."
-_LINES = {"absolute": ("largest effects, either sign", BLUE), "signed": ("largest helping effects", ORANGE)}
+_LINES = {"absolute": ("largest effects, either sign", INDIGO), "signed": ("largest helping effects", BRICK)}
 
 
 def behaviour_curve(results: StudyResults) -> list[Picture]:

@@ -6,13 +6,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from headstream.tasks.report.figures.style import BLUE, DASHED, GREEN, MUTED, ORANGE, PURPLE, WIDTH
+from headstream.tasks.report.figures.style import DASHED, MUTED, SERIES, WIDTH
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import not_drawn
 from headstream.tasks.results.study_results import StudyResults
 
 _NAME = "heads_that_matter"
-_COLORS = (BLUE, ORANGE, GREEN, PURPLE)  # one for each setting that is drawn
+_COLORS = SERIES[1:5]  # one for each setting that is drawn
 
 
 def heads_that_matter(results: StudyResults) -> list[Picture]:

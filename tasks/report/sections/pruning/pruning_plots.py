@@ -8,7 +8,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from pandas import DataFrame
 
 from headstream.tasks.report.figures.by_model import picture_each
-from headstream.tasks.report.figures.style import BLUE, DASHED, DOTTED, GREEN, MUTED, ORANGE, PURPLE, WIDTH
+from headstream.tasks.report.figures.style import AMBER, BRICK, DASHED, DOTTED, INDIGO, MUTED, OLIVE, WIDTH
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.pruning_words import HOW, pruning_line
 from headstream.tasks.report.sentences import counted, listed
@@ -22,16 +22,16 @@ BARS = (0.01, 0.05)  # those of the columns within_1_percent and within_5_percen
 TICKS = (-0.5, -0.1, -0.01, 0, *BARS, 0.2, 0.5, 1, 2, 5, 20)
 BEST = ("iterative", "ablation_mean")  # drawn beside the procedures of one score
 PROCEDURES = {  # the last on top
-    "gates": ("gates", PURPLE),
-    "one_shot": ("one shot", ORANGE),
-    "iterative": ("iterative", BLUE),
-    "iterative_retrain": ("retrained in between", GREEN),
+    "gates": ("gates", OLIVE),
+    "one_shot": ("one shot", BRICK),
+    "iterative": ("iterative", INDIGO),
+    "iterative_retrain": ("retrained in between", AMBER),
 }
 _METHODS = {  # that have a colour of their own
-    "ablation_mean": ORANGE,
-    "michel_paper": BLUE,
-    "weight_norm": GREEN,
-    "attention_variance": PURPLE,
+    "ablation_mean": BRICK,
+    "michel_paper": INDIGO,
+    "weight_norm": OLIVE,
+    "attention_variance": AMBER,
 }
 
 
@@ -111,7 +111,7 @@ def _by_procedure(axes: Axes, curves: DataFrame) -> None:
     score = shared_score(curves)
     best = curves[(curves.procedure == BEST[0]) & (curves.order_method == BEST[1])]
     if score != BEST[1] and not best.empty:
-        _line(axes, best, with_seeds=True, color=BLUE, linestyle=DASHED, label=", ".join(BEST))
+        _line(axes, best, with_seeds=True, color=INDIGO, linestyle=DASHED, label=", ".join(BEST))
     for procedure, (name, color) in PROCEDURES.items():
         method = "gate" if procedure == "gates" else score
         curve = curves[(curves.procedure == procedure) & (curves.order_method == method)]
