@@ -1,6 +1,6 @@
 """The certificate of an import: proof that a model was read correctly, made before anything is measured on it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -31,6 +31,7 @@ def certify(
     *,
     prompt: str | None = None,
     untrained: bool = False,
+    on_progress: Callable[[float], None] = lambda fraction: None,
 ) -> list[dict[str, Any]]:
     """Check a model on validation texts: rows of the table `certificates`, without model and step.
 
@@ -40,13 +41,16 @@ def certify(
     Raises:
         WorkError: it failed a check, which the message names.
     """
-    checks = [
-        _finite(model),
-        _parity(name, model, foreign, tokens),
-        *tokenizer_checks(tokens.tokenizer, texts),
-        *loss_checks(model, tokens, texts, untrained=untrained),
-        continuation(model, tokens, texts, prompt),
+    parts: list[Callable[[], Iterable[ImportCheck]]] = [
+        lambda: [_finite(model), _parity(name, model, foreign, tokens)],
+        lambda: tokenizer_checks(tokens.tokenizer, texts),
+        lambda: loss_checks(model, tokens, texts, untrained=untrained),
+        lambda: [continuation(model, tokens, texts, prompt)],
     ]
+    checks: list[ImportCheck] = []
+    for i, part in enumerate(parts, 1):
+        checks += part()
+        on_progress(i / len(parts))
     for check in checks:
         if check.passed is False:
             raise WorkError(f"{name}: {_failure(check)}")

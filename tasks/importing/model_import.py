@@ -67,7 +67,14 @@ def import_model(
         if i in (0, len(cell.checkpoints) - 1):
             untrained = cell.config.untrained or i + 1 < len(cell.checkpoints)
             checks = certify(
-                "certificate", model, foreign, tokens, texts, prompt=cell.config.prompt, untrained=untrained
+                "certificate",
+                model,
+                foreign,
+                tokens,
+                texts,
+                prompt=cell.config.prompt,
+                untrained=untrained,
+                on_progress=lambda fraction, tell=tell: tell(0.3 + 0.7 * fraction),  # type: ignore[misc]
             )
             certificates += [{"step": checkpoint.step, **check} for check in checks]
         tell(1.0)
