@@ -65,7 +65,7 @@ def _compared(curves: DataFrame) -> str:
         return "Left, by procedure; right, by score."
     n = int(both.index[len(both) // 2 - (len(both) % 2 == 0)])
     told = [f"{100 * share:.1f}\u00a0% {PROCEDURES[str(name)][0]}" for name, share in both.loc[n].items()]
-    beside = f" (the blue dashed line is by {BEST[1]})" if score != BEST[1] else ""
+    beside = f" (the indigo dashed line is by {BEST[1]})" if score != BEST[1] else ""
     start = f"Left, procedures are compared by {score}{beside}: without {counted(n, 'head')}, loss is higher by"
     return f"{start} {listed(told)}."
 
