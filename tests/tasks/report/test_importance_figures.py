@@ -161,7 +161,7 @@ def test_curves_of_procedures_stand_beside_random_orders(results):
     assert two.sentence == (
         "Of 8 heads of 2L4H, 3 can be removed at under 1\u00a0% more loss and 4 at under 5\u00a0%, by iterative "
         "pruning on ablation_mean; random orders allow 0.2 at under 1\u00a0%. Left, procedures are compared by "
-        "michel_paper (the blue dashed line is by ablation_mean): without 4 heads, loss is higher by "
+        "michel_paper (the indigo dashed line is by ablation_mean): without 4 heads, loss is higher by "
         f"{100 * increase(4, 2):.1f}\u00a0% one shot, "
         f"{100 * increase(4, 3):.1f}\u00a0% iterative and {100 * increase(4, 4):.1f}\u00a0% retrained in between. "
         "The grey band spans all random orders. Under three seeds, means have no interval."
