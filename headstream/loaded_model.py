@@ -9,7 +9,11 @@ from headstream.tasks.importing.loading import load_foreign, model_path
 
 
 def load(
-    source: str | os.PathLike[str], *, n_ctx: int | None = None, tokenizer: str | None = None, bos: str | None = None
+    source: str | os.PathLike[str],
+    *,
+    n_ctx: int | None = None,
+    tokenizer: str | os.PathLike[str] | None = None,
+    bos: str | None = None,
 ) -> Model:
     """Open a model from elsewhere: a file or folder in any format that `headstream inspect` reads, or a package.
 
@@ -27,4 +31,5 @@ def load(
     if path is None:
         raise UserError(f"a model must be a file, a folder or an installed package, got {name!r:.200}. Correct it.")
     n_ctx = None if n_ctx is None else whole_number(n_ctx, "n_ctx", 2)
-    return Model(path.name, *load_foreign(path, n_ctx, tokenizer, bos))
+    own_tokenizer = None if tokenizer is None else text_of(tokenizer, "a tokenizer")
+    return Model(path.name, *load_foreign(path, n_ctx, own_tokenizer, None if bos is None else text_of(bos, "bos")))

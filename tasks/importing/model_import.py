@@ -12,6 +12,7 @@ from headstream.models.parameters import count_parameters
 from headstream.models.transformer import Transformer
 from headstream.tasks.errors import UserError
 from headstream.tasks.importing.certificate import certify
+from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.imported_cell import Checkpoint, ImportedCell
 from headstream.tasks.importing.open_foreign import content_hash, open_foreign
 from headstream.tasks.results.model_columns import architecture_columns, model_row
@@ -19,6 +20,8 @@ from headstream.tasks.results.tables import write_table
 from headstream.tasks.text.corpus_reading import read_documents
 from headstream.tasks.text.token_reading import Tokens, require_context
 from headstream.tasks.training.checkpoints import checkpoint_sha256, save_checkpoint, write_model_card
+
+_Progress = Callable[[float], None]
 
 MAX_TEXTS = 64  # validation documents that a certificate is based on
 
@@ -31,7 +34,7 @@ def import_model(
     *,
     model_id: str,
     corpus_id: str,
-    on_progress: Callable[[float], None] = lambda fraction: None,
+    on_progress: _Progress = lambda fraction: None,
 ) -> dict[str, Any]:
     """Write checkpoints/, models.parquet and certificates.parquet into `folder`. Returns facts about the model.
 
@@ -45,18 +48,10 @@ def import_model(
     model = Transformer(cell.architecture, cell.d_vocab).eval().requires_grad_(False)
     seen: dict[str, Checkpoint] = {}
     certificates: list[dict[str, Any]] = []
+    n = len(cell.checkpoints)
     for i, checkpoint in enumerate(cell.checkpoints):
-
-        def tell(part: float, i: int = i) -> None:
-            on_progress((i + part) / len(cell.checkpoints))
-
-        foreign = open_foreign(checkpoint.path)
-        if content_hash(foreign) != checkpoint.content:
-            raise UserError(f"{checkpoint.path} changed while it was being read. Run again once it is complete.")
-        tell(0.1)
-        model.load_state_dict(shortened(foreign.read_weights(), cell.architecture))
-        tell(0.2)
-        save_checkpoint(folder, model, checkpoint.step)
+        tell = _between(on_progress, i / n, (i + 1) / n)
+        foreign = _take_over(checkpoint, model, folder, tell)
         same = seen.setdefault(checkpoint_sha256(folder, checkpoint.step), checkpoint)
         if same is not checkpoint:
             raise UserError(
@@ -64,8 +59,7 @@ def import_model(
                 " remove one."
             )
         tell(0.3)
-        if i in (0, len(cell.checkpoints) - 1):
-            untrained = cell.config.untrained or i + 1 < len(cell.checkpoints)
+        if i in (0, n - 1):
             checks = certify(
                 "certificate",
                 model,
@@ -73,8 +67,8 @@ def import_model(
                 tokens,
                 texts,
                 prompt=cell.config.prompt,
-                untrained=untrained,
-                on_progress=lambda fraction, tell=tell: tell(0.3 + 0.7 * fraction),  # type: ignore[misc]
+                untrained=cell.config.untrained or i + 1 < n,
+                on_progress=_between(tell, 0.3, 1.0),
             )
             certificates += [{"step": checkpoint.step, **check} for check in checks]
         tell(1.0)
@@ -89,13 +83,30 @@ def import_model(
         "parameters": count_parameters(model),
         "steps": cell.checkpoints[-1].step,
         "tokens": cell.checkpoints[-1].tokens,
-        "checkpoints": len(cell.checkpoints),
+        "checkpoints": n,
         "imported_from": cell.format,
         "imported_as": cell.label,
     }
     write_table(folder, "models", [model_row(architecture_columns(cell.architecture) | facts)])
     write_table(folder, "certificates", [{"model_id": model_id, **row} for row in certificates])
     return facts
+
+
+def _between(tell: _Progress, start: float, end: float) -> _Progress:
+    """Tells how much of a part is done as a fraction of the whole, in which the part is from `start` to `end`."""
+    return lambda fraction: tell(start + (end - start) * fraction)
+
+
+def _take_over(checkpoint: Checkpoint, model: Transformer, folder: Path, on_progress: _Progress) -> ForeignModel:
+    """Read the weights of a checkpoint into the model, and save them below `folder`."""
+    foreign = open_foreign(checkpoint.path)
+    if content_hash(foreign) != checkpoint.content:
+        raise UserError(f"{checkpoint.path} changed while it was being read. Run again once it is complete.")
+    on_progress(0.1)
+    model.load_state_dict(shortened(foreign.read_weights(), model.architecture))
+    on_progress(0.2)
+    save_checkpoint(folder, model, checkpoint.step)
+    return foreign
 
 
 def shortened(weights: dict[str, Tensor], architecture: Architecture) -> dict[str, Tensor]:
