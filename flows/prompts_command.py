@@ -4,12 +4,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from headstream.loaded_model import load
 from headstream.model_on_text import Model
 from headstream.opened_model import StudyModel
 from headstream.tasks import places
 from headstream.tasks.errors import UserError
-from headstream.tasks.importing.loading import model_path
 from headstream.tasks.prompts.shipped_prompts import SHIPPED, drawn_pairs
 from headstream.tasks.results.stored_models import named_model, stored_folders
 from headstream.tasks.results.warehouse import build_warehouse
@@ -52,6 +50,8 @@ def print_asked(prompts: str, model: str, study: str | None, pairs: int) -> None
 
 def _opened(model: str, study: str | None) -> tuple[Model, str]:
     """A model of a study or, by its path or its package, one from elsewhere; and what it is called."""
+    from headstream.loaded_model import load, model_path
+
     store = open_store()
     build_warehouse(store, places.warehouse_file())
     try:

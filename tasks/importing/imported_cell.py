@@ -14,8 +14,9 @@ from headstream.tasks.importing.foreign_model import ForeignModel, ForeignTokeni
 from headstream.tasks.importing.foreign_tokenizer import given_tokenizer
 from headstream.tasks.importing.open_foreign import content_hash, open_foreign
 from headstream.tasks.importing.revisions import names_of, tokens_in
+from headstream.tasks.importing.shorter_context import with_context
 from headstream.tasks.study.cells import Cell
-from headstream.tasks.study.imported_model_config import DEFAULT_N_CTX, ImportedModelConfig
+from headstream.tasks.study.imported_model_config import ImportedModelConfig
 
 
 @dataclass(frozen=True)
@@ -154,23 +155,6 @@ def _tokens(
             " list."
         )
     return config.tokens
-
-
-def with_context(own: Architecture, n_ctx: int | None) -> Architecture:
-    """The architecture with the n_ctx that it is measured on, and no window that is longer.
-
-    Raises:
-        UserError: the model can't read so much.
-    """
-    if n_ctx is not None and n_ctx > own.n_ctx:
-        raise UserError(f"n_ctx must be at most what the model can read, {own.n_ctx:,}, got {n_ctx:,}. Lower it.")
-    n_ctx = n_ctx or min(own.n_ctx, DEFAULT_N_CTX)
-    changed: dict[str, Any] = {"n_ctx": n_ctx}
-    if own.attention == "local" and own.visible_distances.stop >= n_ctx:
-        changed["attention_window"] = n_ctx
-        if own.windowed_rotary_base is None:
-            changed |= {"attention": "full", "attention_window": None, "windowed_layers": None}
-    return Architecture.model_validate(own.model_dump() | changed)
 
 
 def _bos(config: ImportedModelConfig, tokenizer: ForeignTokenizer) -> int:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from headstream.models.transformer import Transformer
 from headstream.tasks.errors import UserError
-from headstream.tasks.importing.imported_cell import read_imported_cell, with_context
-from headstream.tasks.importing.model_import import shortened
+from headstream.tasks.importing.imported_cell import read_imported_cell
 from headstream.tasks.importing.open_foreign import GGUF, SAFETENSORS, TORCH, open_foreign
+from headstream.tasks.importing.shorter_context import shortened, with_context
 from headstream.tasks.study.imported_model_config import ImportedModelConfig
 from headstream.tasks.text.vocabulary import Vocabulary, VocabularyWithoutText
 

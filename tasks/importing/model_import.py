@@ -5,9 +5,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
-from headstream.models.architecture import Architecture
 from headstream.models.parameters import count_parameters
 from headstream.models.transformer import Transformer
 from headstream.tasks.errors import UserError
@@ -15,6 +12,7 @@ from headstream.tasks.importing.certificate import certify
 from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.imported_cell import Checkpoint, ImportedCell
 from headstream.tasks.importing.open_foreign import content_hash, open_foreign
+from headstream.tasks.importing.shorter_context import shortened
 from headstream.tasks.results.model_columns import architecture_columns, model_row
 from headstream.tasks.results.tables import write_table
 from headstream.tasks.text.corpus_reading import read_documents
@@ -107,14 +105,3 @@ def _take_over(checkpoint: Checkpoint, model: Transformer, folder: Path, on_prog
     on_progress(0.2)
     save_checkpoint(folder, model, checkpoint.step)
     return foreign
-
-
-def shortened(weights: dict[str, Tensor], architecture: Architecture) -> dict[str, Tensor]:
-    """Weights of a model that reads at most n_ctx positions: learned positions beyond are left out."""
-    n_ctx, kept = architecture.n_ctx, dict(weights)
-    for name, weight in weights.items():
-        if name.endswith("W_pos"):
-            kept[name] = weight[:n_ctx].contiguous()
-        elif name.endswith("position_bias"):
-            kept[name] = weight[:, :n_ctx].contiguous()
-    return kept
