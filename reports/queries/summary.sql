@@ -11,9 +11,19 @@ WITH measured AS (
     FROM labelled_models
     JOIN model_summary USING (model_id)
     WHERE study = $study
+),
+asked AS (
+    SELECT label, labelled_models.seed, unnest([
+        {'metric': 'accuracy in ' || prompts, 'value': accuracy},
+        {'metric': 'log-odds in ' || prompts, 'value': clean_nats},
+        {'metric': 'cmd in ' || prompts, 'value': cmd_absolute}
+    ], recursive := true)
+    FROM labelled_models
+    JOIN prompts_in_short USING (model_id)
+    WHERE study = $study
 )
 SELECT label, metric, list(seed ORDER BY seed) AS seeds, list(value ORDER BY seed) AS metric_values
-FROM measured
+FROM (FROM measured UNION ALL FROM asked)
 WHERE value IS NOT NULL
 GROUP BY label, metric
 ORDER BY label, metric

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from pydantic import BaseModel
+
 from headstream.models.flops import forward_flops
 from headstream.tasks.graph import artifact_specs
 from headstream.tasks.graph.base_roles import stages_waited_for, with_named_heads
@@ -12,7 +14,7 @@ from headstream.tasks.study.analyses import ANALYSES, DECLARED
 from headstream.tasks.study.cells import Cell
 from headstream.tasks.study.models_at_once import models_at_once
 from headstream.tasks.study.schema import Study
-from headstream.tasks.study.stage import Passes, Size, Stage, resolve
+from headstream.tasks.study.stage import CountedWork, Passes, Size, Stage, resolve
 from headstream.tasks.study.stages import TRAINING
 from headstream.tasks.training.numerics import resolve_numerics, training_flops
 from headstream.tasks.training.training_steps import kept_steps, step_count
@@ -88,10 +90,13 @@ def analysis_steps(
                 yield _analysis_step(ANALYSES[name], part, study, model, roles)
 
 
-def _parts(stage: Stage, study: Study) -> list[str]:
-    """The parts into which an input of a stage is split, each of which it measures apart; one without name if none."""
+def _parts(stage: Stage, study: Study) -> Mapping[str, BaseModel | None]:
+    """The parts into which an input of a stage is split, each of which it measures apart; one without name if none.
+
+    Each has the config of the input's stage for it alone.
+    """
     split = [read for role in stage.reads if (read := DECLARED.get(role)) and read.split_by]
-    return list(split[0].parts_of(study.analysis)) if split else [""]
+    return split[0].parts_of(study.analysis) if split else {"": None}
 
 
 def _analysis_step(stage: Stage, part: str, study: Study, model: Step, roles: Mapping[str, StepName]) -> Step:
@@ -117,10 +122,19 @@ def _analysis_step(stage: Stage, part: str, study: Study, model: Step, roles: Ma
         work="headstream.tasks.measuring.measure:measure",
         size=size,
         budget=stage.part_of(config),
-        counted=resolve(stage.counts_work)(stage.part_of(config), size, threads) if stage.counts_work else None,
+        counted=_counted(stage, part, study, size, threads),
         bytes=BYTES_PER_RESULT + stage.cost.checkpoints * model.size.checkpoint_bytes,
         gpus=study.resources.gpus if config.device == "cuda" else 0.0,
     )
+
+
+def _counted(stage: Stage, part: str, study: Study, size: Size, threads: int) -> CountedWork | None:
+    if not stage.counts_work:
+        return None
+    counted: CountedWork = resolve(stage.counts_work)(
+        stage.part_of(study.analysis), size, threads, _parts(stage, study)[part]
+    )
+    return counted
 
 
 def _threads(study: Study) -> int:

@@ -1,5 +1,8 @@
 """What is said in a report's answer of behaviours that a study asked for by pairs of prompts."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from headstream.tasks.report.model_choice import labels_best_first
 from headstream.tasks.results.study_results import StudyResults
 
@@ -7,8 +10,14 @@ MAX_BEHAVIOURS = 2  # in the answer
 
 
 def behaviour_lines(results: StudyResults) -> list[str]:
-    """A line for each of the prompt sets whose circuits are the smallest, of the best kind of model that can do it."""
-    rows = [row for row in results.rows("behaviours") if row["can_do_it"] == "yes"]
+    """A line for each of the prompt sets whose circuits are the smallest, of the best kind of model that can do it.
+
+    If no model can do any, a line says so.
+    """
+    asked = results.rows("behaviours")
+    rows = [row for row in asked if row["can_do_it"] == "yes"]
+    if asked and not rows:
+        return [_none_shown(asked)]
     order = labels_best_first(results, {row["model"] for row in rows})
     best = {row["prompts"]: row for row in sorted(rows, key=lambda row: -order.index(row["model"]))}
     told = sorted(best.values(), key=lambda row: (row["cmd"], row["prompts"]))[:MAX_BEHAVIOURS]
@@ -18,3 +27,19 @@ def behaviour_lines(results: StudyResults) -> list[str]:
         f" not found on; {row['edges_surely_in']} are surely in."
         for row in told
     ]
+
+
+def _none_shown(asked: Sequence[Mapping[str, Any]]) -> str:
+    """That no model is shown to do what a prompt set asks; how often each is right, of a few."""
+    told = [
+        f"{row['model']} is right in {row['accuracy']:.2f} of {row['pairs']} pairs of {row['prompts']}"
+        if row["accuracy"] is not None
+        else f"{row['prompts']} was not measured on {row['model']}"
+        for row in asked[:MAX_BEHAVIOURS]
+    ]
+    more = f", and {len(asked) - MAX_BEHAVIOURS} more like these" if len(asked) > MAX_BEHAVIOURS else ""
+    return (
+        f"No behaviour that was asked for is shown, so that no circuit was looked for: {', '.join(told)}{more}. It is"
+        " shown if, by 95 % intervals, more than half of the pairs are right and answers are preferred more at their"
+        " own prompt than at the other. More pairs, or more templates, narrow the intervals."
+    )

@@ -43,6 +43,7 @@ class Summary:
     finished_at: str
     kinds: dict[str, dict[str, Any]] = field(default_factory=dict)  # settings of each label's models; none once
     axes: list[str] = field(default_factory=list)  # settings that the grid varies, seeds apart
+    prompts: dict[str, str] = field(default_factory=dict)  # hashes of the pairs of each prompt set
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Summary":
@@ -76,6 +77,7 @@ def summarise(results: StudyResults) -> Summary:
         finished_at=study["finished_at"].isoformat(timespec="minutes") if study["finished_at"] else "",
         kinds={kind["label"]: {k: v for k, v in kind.items() if k not in ("label", "axes")} for kind in kinds},
         axes=[axis for axis in named if len({str(kind[axis]) for kind in kinds}) > 1],
+        prompts={row["prompts"]: row["pairs_md5"] for row in results.rows("prompt_texts")},
     )
 
 
@@ -118,10 +120,16 @@ def claim_changes(before: Summary, after: Summary) -> list[Change]:
 
 
 def config_changes(before: Summary, after: Summary) -> list[Change]:
-    """Settings that differ, and text that does."""
+    """Settings that differ, text that does, and prompt sets of one name whose pairs do."""
     changes = list(_different(before.config, after.config, ""))
     if before.text != after.text:
         changes.append(Change("text (sha256)", ", ".join(before.text), ", ".join(after.text), ""))
+    both = sorted({*before.prompts} & {*after.prompts})
+    changes += [
+        Change(f"pairs of {name} (md5)", before.prompts[name], after.prompts[name], "")
+        for name in both
+        if before.prompts[name] != after.prompts[name]
+    ]
     return changes
 
 

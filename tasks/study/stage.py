@@ -88,7 +88,7 @@ class Stage:
     fingerprint: str = ""  # module:function, from its config to what else decides it: hashes of files that it reads
     cost: Cost = Cost()
     split_by: str = ""  # field of its config, of whose items each is an artifact of its own
-    counts_work: str = ""  # module:function, from its config, a Size and threads to CountedWork, if passes don't tell
+    counts_work: str = ""  # module:function, from its config, a Size, threads and the config of the part to CountedWork
     idle_without: str = ""  # `section.field` of [analysis] that is empty where it has nothing to do
     measures: tuple[Passes, ...] = ("plain", "silenced")  # models of which it does
     units: str = ""  # module:function, from its config and a size to its work, in units of its own

@@ -109,6 +109,20 @@ def test_the_answer_says_how_it_is_done():
     ]
 
 
+def test_the_answer_says_that_nothing_is_shown():
+    found = Found()
+    found.tables["behaviours"] = [ABOUT | {"can_do_it": "not shown", "accuracy": 0.5}]
+    (line,) = behaviour_lines(found)
+    assert line.startswith(
+        "No behaviour that was asked for is shown, so that no circuit was looked for: 2L4H is right in 0.50 of 20 pairs"
+        " of repeats. It is shown if, "
+    )
+    found.tables["behaviours"] = [ABOUT | {"can_do_it": None, "accuracy": None, "prompts": name} for name in "abc"]
+    assert "a was not measured on 2L4H, b was not measured on 2L4H, and 1 more like these." in behaviour_lines(found)[0]
+    found.tables["behaviours"] = []
+    assert behaviour_lines(found) == []
+
+
 def test_without_a_circuit_there_is_no_picture():
     empty = Found()
     empty.frames = {name: frame[:0] for name, frame in empty.frames.items()}

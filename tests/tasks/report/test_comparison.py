@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 
+import duckdb
 import pytest
 from invented_study import Model, write_measurements, write_warehouse
 from rendered import render_report
@@ -199,3 +200,27 @@ def test_the_last_runs_summary_is_found_even_when_its_report_is_gone(tmp_path):
     report(second, {"x": 2}, previous={"x": 1})
     store.remove(earlier.folder)
     assert previous_summary(store, second) == {"x": 1}
+
+
+def test_pairs_that_were_edited_are_a_change():
+    before, after = (replace(BEFORE, prompts={"names": pairs, which: "0"}) for pairs, which in (("a", "x"), ("b", "y")))
+    (change,) = config_changes(before, after)
+    assert (change.what, change.before, change.after) == ("pairs of names (md5)", "a", "b")
+    assert config_changes(BEFORE, after) == []  # an earlier release kept none
+
+
+def test_a_summary_has_what_prompts_asked(tmp_path):
+    path = write_measurements(tmp_path / "w.duckdb", Model())
+    with duckdb.connect(path) as connection:
+        about = "INSERT INTO {} BY NAME SELECT model_id, 'ioi' AS prompts, {} FROM models"
+        connection.execute(about.format("prompt_scores", "1 AS step, 8 AS n_pairs, 0.9 AS accuracy, 1.5 AS clean_nats"))
+        connection.execute(about.format("prompt_circuits", "0.1 AS cmd_absolute"))
+        connection.execute(about.format("prompts", "1 AS pair, 'a b' AS prompt, 'a c' AS corrupt, ['d'] AS answers"))
+    with open_results(path, "invented") as results:
+        found = summarise(results)
+    with duckdb.connect(path) as connection:
+        connection.execute("UPDATE prompts SET prompt = 'a e'")
+    values = {metric.metric: metric.values for metric in found.metrics}
+    assert (values["accuracy in ioi"], values["log-odds in ioi"], values["cmd in ioi"]) == ([0.9], [1.5], [0.1])
+    with open_results(path, "invented") as results:
+        assert summarise(results).prompts["ioi"] != found.prompts["ioi"]

@@ -1,5 +1,6 @@
 """Estimates against what was measured on 2026-11-29, one stage a core, on a processor without bfloat16."""
 
+import pandas as pd
 import pytest
 
 from headstream.models.architecture import Architecture
@@ -8,6 +9,7 @@ from headstream.tasks.measuring.budgets import windows_within_budget
 from headstream.tasks.studies.known_studies import find_study
 from headstream.tasks.study.analyses import ANALYSES
 from headstream.tasks.study.analyses.prompt_circuits_config import PromptCircuitsConfig
+from headstream.tasks.study.analyses.prompts_config import PromptsConfig
 from headstream.tasks.study.analysis_config import AnalysisConfig
 from headstream.tasks.study.prompt_circuits_work import count_work
 from headstream.tasks.study.schema import read_study
@@ -106,6 +108,22 @@ def test_circuits_on_prompts_take_as_long_as_estimated(model, architecture):
 def test_circuits_of_a_large_model_take_as_long_as_estimated_with_two_threads():
     measured = 450  # `ioi`, 200 pairs, on 2026-11-30
     assert 1 / 1.5 < work(SMOLLM2, threads=2).seconds / measured < 1.5
+
+
+@pytest.mark.parametrize("name", ["own.csv", "own.jsonl", "own.parquet"])
+def test_a_file_has_no_more_pairs_than_lines(name, tmp_path):
+    rows = [{"prompt": f"a {i}", "corrupt": "b", "answer": "c", "wrong": "d"} for i in range(10)]
+    frame = pd.DataFrame(rows)
+    written = {".csv": frame.to_csv, ".parquet": frame.to_parquet}.get((tmp_path / name).suffix)
+    if written:
+        written(tmp_path / name, index=False)
+    else:
+        frame.to_json(tmp_path / name, orient="records", lines=True)
+    own = Size(architecture=SMOLLM2, checkpoint_bytes=1)
+    prompts = PromptsConfig(sets=({"name": "own", "path": str(tmp_path / name)},))
+    assert count_work(PromptCircuitsConfig(), own, 1, prompts) == count_work(PromptCircuitsConfig(pairs=10), own, 1)
+    missing = PromptsConfig(sets=({"name": "own", "path": str(tmp_path / "none.csv")},))
+    assert count_work(PromptCircuitsConfig(), own, 1, missing).seconds > 0
 
 
 def test_circuits_on_prompts_take_more_the_more_is_asked_of_them():
