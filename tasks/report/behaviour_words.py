@@ -4,15 +4,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headstream.tasks.report.model_choice import labels_best_first
+from headstream.tasks.report.sentences import listed
 from headstream.tasks.results.study_results import StudyResults
 
 MAX_BEHAVIOURS = 2  # in the answer
 
 
 def behaviour_lines(results: StudyResults) -> list[str]:
-    """A line for each of the prompt sets whose circuits are the smallest, of the best kind of model that can do it.
+    """A line for each of the prompt sets whose circuits are the closest, of the best kind of model that can do it.
 
-    If no model can do any, a line says so.
+    Where more sets were asked for, a line before says which can be done. If no model can do any, a line says so.
     """
     asked = results.rows("behaviours")
     rows = [row for row in asked if row["can_do_it"] == "yes"]
@@ -20,13 +21,26 @@ def behaviour_lines(results: StudyResults) -> list[str]:
         return [_none_shown(asked)]
     order = labels_best_first(results, {row["model"] for row in rows})
     best = {row["prompts"]: row for row in sorted(rows, key=lambda row: -order.index(row["model"]))}
-    told = sorted(best.values(), key=lambda row: (row["cmd"], row["prompts"]))[:MAX_BEHAVIOURS]
-    return [
+    told = sorted(best.values(), key=lambda row: (row["cmd"], row["prompts"]))
+    how = [
         f"How {row['model']} does {row['prompts']} (right in {row['accuracy']:.2f} of {row['pairs']} pairs of prompts):"
         f" {row['edges_for_nine_tenths']} edges make {row['these_make']:.2f} of the difference, on pairs that they were"
         f" not found on; {row['edges_surely_in']} are surely in."
-        for row in told
+        for row in told[:MAX_BEHAVIOURS]
     ]
+    n_asked = len({row["prompts"] for row in asked})
+    return [_all_shown(told, n_asked), *how] if n_asked > MAX_BEHAVIOURS else how
+
+
+def _all_shown(told: Sequence[Mapping[str, Any]], n_asked: int) -> str:
+    """Which prompt sets are done by some model, and how close circuits come, the closest first."""
+    names = listed([row["prompts"] for row in told])
+    cmd, random = ([row[name] for row in told if row[name] is not None] for name in ("cmd", "cmd_of_random"))
+    words = f"Of {n_asked} behaviours that were asked for, {len(told)} can be done: {names}."
+    if not cmd:
+        return words
+    beside = f", that of random ones {min(random):.3f} to {max(random):.3f}" if random else ""
+    return f"{words} CMD of their circuits is {min(cmd):.3f} to {max(cmd):.3f}{beside}."
 
 
 def _none_shown(asked: Sequence[Mapping[str, Any]]) -> str:

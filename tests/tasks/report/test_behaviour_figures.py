@@ -109,6 +109,19 @@ def test_the_answer_says_how_it_is_done():
     ]
 
 
+def test_the_answer_counts_many_behaviours_before_it_tells_of_two():
+    found = Found()
+    sets = {"ioi": 0.03, "agreement": 0.01, "repeats": 0.17}
+    found.tables["behaviours"] = [ABOUT | {"prompts": name, "cmd": cmd} for name, cmd in sets.items()]
+    found.tables["behaviours"].append(ABOUT | {"prompts": "capitals", "can_do_it": "not shown"})
+    first, *how = behaviour_lines(found)
+    assert first == (
+        "Of 4 behaviours that were asked for, 3 can be done: agreement, ioi and repeats. CMD of their circuits is 0.010"
+        " to 0.170, that of random ones 0.700 to 0.700."
+    )
+    assert [line.split(" (")[0] for line in how] == ["How 2L4H does agreement", "How 2L4H does ioi"]
+
+
 def test_the_answer_says_that_nothing_is_shown():
     found = Found()
     found.tables["behaviours"] = [ABOUT | {"can_do_it": "not shown", "accuracy": 0.5}]
