@@ -3,7 +3,7 @@
 Source: Michel et al. 2019, sections 3.2 (zero) and 3.3 (others); Chan et al. 2022, Causal Scrubbing (resample).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -43,10 +43,12 @@ def ablation_effects(
     replacements: Mapping[str, Sequence[Replacement]],
     head_mask: HeadMask | None = None,
     fill: Fill | None = None,
+    on_progress: Callable[[float], None] = lambda fraction: None,
 ) -> dict[Ablation, Effects]:
     """Effects of ablating every head, for each kind of ablation; NaN if a method has no replacements.
 
     With a head mask (of 0 and 1), intact means with `fill` in place of masked heads, which have no effects.
+    `on_progress` is told the fraction done after each layer.
     """
     text, heads_per_layer = text.to(model.W_E.device), model.architecture.heads_per_layer
     found = {
@@ -54,12 +56,14 @@ def ablation_effects(
         for ablation in ablations
     }
     runs_rows = text.shape[1] * max([1, *heads_per_layer])
-    for rows in torch.arange(len(text)).split(max(1, at_once(ROWS, text) // runs_rows)):
+    parts = torch.arange(len(text)).split(max(1, at_once(ROWS, text) // runs_rows))
+    for i, rows in enumerate(parts):
         run = IntactRun(model, text[rows], head_mask, fill)
         drawn = {method: [_fill_of(run, text, draw, rows) for draw in draws] for method, draws in replacements.items()}
         for layer in (layer for layer, heads in enumerate(run.heads) if len(heads)):
             for ablation, effects in _layer_effects(run, layer, ablations, drawn).items():
                 found[ablation][layer][:, run.heads[layer].cpu()[:, None], rows] = effects
+            on_progress((i + (layer + 1) / len(run.heads)) / len(parts))
     return {
         ablation: Effects([loss for loss, _ in layers], [kl for _, kl in layers]) for ablation, layers in found.items()
     }

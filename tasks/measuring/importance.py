@@ -54,8 +54,11 @@ def measure_importance(config: ImportanceConfig, trained: TrainedModel) -> None:
     effects: dict[Ablation, Effects] = {}
     for method in config.replacements:
         of_method = [ablation for ablation in ablations if ablation.method == method]
-        effects |= ablation_effects(model, text, of_method, {method: replacements[method]()}, there)
-        trained.on_progress(0.8 * len(effects) / len(ablations))
+
+        def tell(fraction: float, before: int = len(effects), own: int = len(of_method)) -> None:
+            trained.on_progress(0.8 * (before + fraction * own) / len(ablations))
+
+        effects |= ablation_effects(model, text, of_method, {method: replacements[method]()}, there, on_progress=tell)
     scores = {
         name: [own.mean(1) for own in effects[ablation].loss_nats]
         for name, ablation in SCORES.items()
