@@ -25,7 +25,7 @@ def behaviour_lines(results: StudyResults) -> list[str]:
     how = [
         f"How {row['model']} does {row['prompts']} (right in {row['accuracy']:.2f} of {row['pairs']} pairs of prompts):"
         f" {row['edges_for_nine_tenths']} edges make {row['these_make']:.2f} of the difference, on pairs that they were"
-        f" not found on; {row['edges_surely_in']} are surely in."
+        f" not found on; {row['edges_surely_in']} {'is' if row['edges_surely_in'] == 1 else 'are'} surely in."
         for row in told[:MAX_BEHAVIOURS]
     ]
     n_asked = len({row["prompts"] for row in asked})

@@ -29,19 +29,23 @@ def path_term_bars(results: StudyResults) -> list[Picture]:
 
     def draw(label: str, paths: DataFrame) -> tuple[str, Figure]:
         orders = terms[(terms.label == label) & ~terms.is_one_path]
-        return _sentence(label, orders, paths), _bars(label, orders, paths.head(MAX_PATHS))
+        told = _told(orders)
+        return _sentence(label, told, len(orders) - len(told), paths), _bars(label, told, paths.head(MAX_PATHS))
 
     why_none = "no model has heads whose effect on the loss was measured"
     return picture_each(results, "path_terms", single, ("path_terms",), why_none, draw, _LOOK)
 
 
-def _sentence(label: str, orders: DataFrame, paths: DataFrame) -> str:
-    """By how much each order lowers the loss, and which single path lowers it most; these have no intervals."""
+def _told(orders: DataFrame) -> DataFrame:
+    """Orders but those that hardly change the loss, where there are several of these."""
     small = orders.loss_effect_nats.abs() < SMALL_SHARE * orders.loss_effect_nats.abs().sum()
-    told = orders[~small] if small.sum() > 1 else orders
+    return orders[~small] if small.sum() > 1 else orders
+
+
+def _sentence(label: str, told: DataFrame, n_small: int, paths: DataFrame) -> str:
+    """By how much each order lowers the loss, and which single path lowers it most; these have no intervals."""
     effects = [f"{e:z.2f} nats ({_order(n)})" for n, e in zip(told.term_order, told.loss_effect_nats, strict=True)]
-    n_small = len(orders) - len(told)
-    left = f"; each of {n_small} other orders changes it by less than {SMALL_SHARE:.0%} of that" if n_small else ""
+    left = f"; each of {n_small} other orders changes it by less than {100 * SMALL_SHARE:.0f} % of that" if n_small else ""
     best, n_negative = paths.loc[paths.loss_effect_nats.idxmax()], (paths.loss_effect_nats < 0).sum()
     weakest = not_drawn(len(paths) - MAX_PATHS, "path", "with smaller effects")
     held = " Normalisation keeps the scales that it has in the whole model." if paths.linearised.eq(True).any() else ""
