@@ -45,7 +45,8 @@ def _told(orders: DataFrame) -> DataFrame:
 def _sentence(label: str, told: DataFrame, n_small: int, paths: DataFrame) -> str:
     """By how much each order lowers the loss, and which single path lowers it most; these have no intervals."""
     effects = [f"{e:z.2f} nats ({_order(n)})" for n, e in zip(told.term_order, told.loss_effect_nats, strict=True)]
-    left = f"; each of {n_small} other orders changes it by less than {100 * SMALL_SHARE:.0f} % of that" if n_small else ""
+    bar = f"{100 * SMALL_SHARE:.0f} %"
+    left = f"; each of {n_small} other orders changes it by less than {bar} of that" if n_small else ""
     best, n_negative = paths.loc[paths.loss_effect_nats.idxmax()], (paths.loss_effect_nats < 0).sum()
     weakest = not_drawn(len(paths) - MAX_PATHS, "path", "with smaller effects")
     held = " Normalisation keeps the scales that it has in the whole model." if paths.linearised.eq(True).any() else ""
