@@ -117,7 +117,7 @@ def _watch(name: str, server: PageServer | None, console: Console) -> int:
     code = _print_outcome(name, console)
     if server and code == 0:
         server.show(places.report_folder(name) / EXPLORER, "done")
-        console.print(Text(f"Explorer: {server.address}, until Ctrl-C"))
+        print(f"Explorer: {server.address}, until Ctrl-C", flush=True)  # a console would repeat what Ctrl-C cuts short
         while True:
             signal.pause()
     return code
