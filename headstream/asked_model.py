@@ -38,7 +38,7 @@ class AskedPairs:
             return f"{self.name}: not measured, {self.why_refused}"
         s = self.scores
         dropped = int(self.pairs.get("why_dropped", pd.Series(dtype=object)).notna().sum())
-        interval = "" if s.accuracy_low is None else f" ({s.accuracy_low:.2f} to {min(s.accuracy_high, 1):.2f})"
+        interval = "" if s.accuracy_low is None else f" ({s.accuracy_low:.2f} to {s.accuracy_high:.2f})"
         return (
             f"{self.name}: {s.n_pairs:.0f} pairs, {dropped} dropped; right in {s.accuracy:.2f}{interval}\n"
             f"log-odds of the answer {s.clean_nats:.2f} ({s.clean_low_nats:.2f} to {s.clean_high_nats:.2f}), corrupt"

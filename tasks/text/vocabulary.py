@@ -57,6 +57,6 @@ class VocabularyWithoutText(Vocabulary):
     def counts(self) -> npt.NDArray[np.int64]:
         """1 for each token that text can have, else 0: [vocabulary]."""
         counts = np.zeros(self.vocabulary, np.int64)
-        counts[[token for token in self._tokenizer.get_vocab().values() if token < self.vocabulary]] = 1
-        counts[[*self._tokenizer.get_added_tokens_decoder()]] = 0
+        of_text = {*self._tokenizer.get_vocab().values()} - {*self._tokenizer.get_added_tokens_decoder()}
+        counts[[token for token in of_text if token < self.vocabulary]] = 1
         return counts
