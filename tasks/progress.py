@@ -26,6 +26,18 @@ class Event:
     state: State = ""
 
 
+Told = Callable[[float], None]  # is told how much is done, from 0 to 1
+
+
+def within(tell: Told, start: float, end: float) -> Told:
+    """Tells how much of a part is done as a fraction of the whole, in which the part is from `start` to `end`.
+
+    >>> within(print, 0.5, 1.0)(0.5)
+    0.75
+    """
+    return lambda fraction: tell(start + (end - start) * fraction)
+
+
 Listener = Callable[[Event], object]
 _listeners: list[Listener] = []
 _lock = threading.Lock()

@@ -1,6 +1,5 @@
 """The import stage: turns a model from elsewhere into an artifact like training's, and certifies it."""
 
-from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,12 @@ from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.imported_cell import Checkpoint, ImportedCell
 from headstream.tasks.importing.open_foreign import content_hash, open_foreign
 from headstream.tasks.importing.shorter_context import shortened
+from headstream.tasks.progress import Told, within
 from headstream.tasks.results.model_columns import architecture_columns, model_row
 from headstream.tasks.results.tables import write_table
 from headstream.tasks.text.corpus_reading import read_documents
 from headstream.tasks.text.token_reading import Tokens, require_context
 from headstream.tasks.training.checkpoints import checkpoint_sha256, save_checkpoint, write_model_card
-
-_Progress = Callable[[float], None]
 
 MAX_TEXTS = 64  # validation documents that a certificate is based on
 
@@ -32,7 +30,7 @@ def import_model(
     *,
     model_id: str,
     corpus_id: str,
-    on_progress: _Progress = lambda fraction: None,
+    on_progress: Told = lambda fraction: None,
 ) -> dict[str, Any]:
     """Write checkpoints/, models.parquet and certificates.parquet into `folder`. Returns facts about the model.
 
@@ -48,7 +46,7 @@ def import_model(
     certificates: list[dict[str, Any]] = []
     n = len(cell.checkpoints)
     for i, checkpoint in enumerate(cell.checkpoints):
-        tell = _between(on_progress, i / n, (i + 1) / n)
+        tell = within(on_progress, i / n, (i + 1) / n)
         foreign = _take_over(checkpoint, model, folder, tell)
         same = seen.setdefault(checkpoint_sha256(folder, checkpoint.step), checkpoint)
         if same is not checkpoint:
@@ -66,7 +64,7 @@ def import_model(
                 texts,
                 prompt=cell.config.prompt,
                 untrained=cell.config.untrained or i + 1 < n,
-                on_progress=_between(tell, 0.3, 1.0),
+                on_progress=within(tell, 0.3, 1.0),
             )
             certificates += [{"step": checkpoint.step, **check} for check in checks]
         tell(1.0)
@@ -90,12 +88,7 @@ def import_model(
     return facts
 
 
-def _between(tell: _Progress, start: float, end: float) -> _Progress:
-    """Tells how much of a part is done as a fraction of the whole, in which the part is from `start` to `end`."""
-    return lambda fraction: tell(start + (end - start) * fraction)
-
-
-def _take_over(checkpoint: Checkpoint, model: Transformer, folder: Path, on_progress: _Progress) -> ForeignModel:
+def _take_over(checkpoint: Checkpoint, model: Transformer, folder: Path, on_progress: Told) -> ForeignModel:
     """Read the weights of a checkpoint into the model, and save them below `folder`."""
     foreign = open_foreign(checkpoint.path)
     if content_hash(foreign) != checkpoint.content:

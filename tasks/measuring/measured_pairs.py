@@ -14,6 +14,7 @@ from torch import Tensor
 from headstream.models.prompts.graph import PromptGraph
 from headstream.models.prompts.pairs import Pairs
 from headstream.models.transformer import Transformer
+from headstream.tasks.progress import Told, within
 from headstream.tasks.prompts.kept_pairs import KeptPairs
 
 BYTES_OF_A_RUN = 200 << 20  # of what writers wrote; a batch holds a few times as many
@@ -31,11 +32,11 @@ class MeasuredPairs:
     odds: Float[Tensor, "2 pair"]
     clusters: Int[Tensor, "pair"]
     threads: int = 1
-    on_progress: Callable[[float], None] = lambda fraction: None  # is told how much of all that is measured is done
+    on_progress: Told = lambda fraction: None  # is told how much of all that is measured is done
 
     def of_part(self, start: float, end: float) -> "MeasuredPairs":
         """The same pairs for one part of all that is measured, which takes from one fraction of the time to another."""
-        return replace(self, on_progress=lambda fraction: self.on_progress(start + (end - start) * fraction))
+        return replace(self, on_progress=within(self.on_progress, start, end))
 
     @cached_property
     def graph(self) -> PromptGraph:
