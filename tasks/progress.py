@@ -26,10 +26,10 @@ class Event:
     state: State = ""
 
 
-Told = Callable[[float], None]  # is told how much is done, from 0 to 1
+OnProgress = Callable[[float], None]  # is told how much is done, from 0 to 1
 
 
-def within(tell: Told, start: float, end: float) -> Told:
+def within(tell: OnProgress, start: float, end: float) -> OnProgress:
     """Tells how much of a part is done as a fraction of the whole, in which the part is from `start` to `end`.
 
     >>> within(print, 0.5, 1.0)(0.5)

@@ -22,7 +22,7 @@
 -- writer_z: compositions.z of each writer and the reader
 -- score: composition of the reader with the first writer, 0..1
 -- z: distance of score from chance, standard deviations of score^2
--- z_rank: rank of the first writer's z among all heads with which the reader could compose so; 1 is the highest
+-- z_rank: rank of the first writer's z among all heads with which the reader could compose so; 1 is the highest; z that agree to a tenth share it
 -- matching_eigenvalues: eigenvalue score of the reader's QK circuit if its keys read the first writer alone, -1..1: 1 looks for the query's token; NULL for kind Q
 -- matches: whether matching_eigenvalues reaches clear_eigenvalues()
 -- score_share: share of the variance of the reader's attention scores that comes from its keys (K) or queries (Q) reading the writers
@@ -99,7 +99,7 @@ composed AS (
     SELECT
         *,
         head_label(writer_layer, writer_head) AS label,
-        rank() OVER (PARTITION BY model_id, reader_layer, reader_head, kind ORDER BY z DESC) AS z_rank
+        rank() OVER (PARTITION BY model_id, reader_layer, reader_head, kind ORDER BY round(z, 1) DESC) AS z_rank
     FROM last_compositions
 ),
 joined AS (

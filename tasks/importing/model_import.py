@@ -12,7 +12,7 @@ from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.imported_cell import Checkpoint, ImportedCell
 from headstream.tasks.importing.open_foreign import content_hash, open_foreign
 from headstream.tasks.importing.shorter_context import shortened
-from headstream.tasks.progress import Told, within
+from headstream.tasks.progress import OnProgress, within
 from headstream.tasks.results.model_columns import architecture_columns, model_row
 from headstream.tasks.results.tables import write_table
 from headstream.tasks.text.corpus_reading import read_documents
@@ -30,7 +30,7 @@ def import_model(
     *,
     model_id: str,
     corpus_id: str,
-    on_progress: Told = lambda fraction: None,
+    on_progress: OnProgress = lambda fraction: None,
 ) -> dict[str, Any]:
     """Write checkpoints/, models.parquet and certificates.parquet into `folder`. Returns facts about the model.
 
@@ -88,7 +88,7 @@ def import_model(
     return facts
 
 
-def _take_over(checkpoint: Checkpoint, model: Transformer, folder: Path, on_progress: Told) -> ForeignModel:
+def _take_over(checkpoint: Checkpoint, model: Transformer, folder: Path, on_progress: OnProgress) -> ForeignModel:
     """Read the weights of a checkpoint into the model, and save them below `folder`."""
     foreign = open_foreign(checkpoint.path)
     if content_hash(foreign) != checkpoint.content:

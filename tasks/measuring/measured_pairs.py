@@ -14,7 +14,7 @@ from torch import Tensor
 from headstream.models.prompts.graph import PromptGraph
 from headstream.models.prompts.pairs import Pairs
 from headstream.models.transformer import Transformer
-from headstream.tasks.progress import Told, within
+from headstream.tasks.progress import OnProgress, within
 from headstream.tasks.prompts.kept_pairs import KeptPairs
 
 BYTES_OF_A_RUN = 200 << 20  # of what writers wrote; a batch holds a few times as many
@@ -32,7 +32,7 @@ class MeasuredPairs:
     odds: Float[Tensor, "2 pair"]
     clusters: Int[Tensor, "pair"]
     threads: int = 1
-    on_progress: Told = lambda fraction: None  # is told how much of all that is measured is done
+    on_progress: OnProgress = lambda fraction: None  # is told how much of all that is measured is done
 
     def of_part(self, start: float, end: float) -> "MeasuredPairs":
         """The same pairs for one part of all that is measured, which takes from one fraction of the time to another."""
