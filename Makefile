@@ -19,6 +19,8 @@ smollm2: $(INSTALLED)
 
 # Files side by side, a file's tests together: they share what its fixtures made. Files with few tests can take long:
 # in the files' own order, these don't all come last.
+# Tests start hundreds of processes: where PYTHONDONTWRITEBYTECODE is set, each would compile Headstream anew.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -q --numprocesses=auto --dist=loadfile --no-loadscope-reorder $(OPTIONS)
 
