@@ -11,15 +11,21 @@ from matplotlib.path import Path
 from pandas import DataFrame, Series
 
 from headstream.models.nodes import Head
-from headstream.tasks.report.figures.by_model import picture_each
+from headstream.tasks.report.figures.by_model import FigureOfEachModel
 from headstream.tasks.report.figures.style import CARD, KIND_COLORS, MUTED, ROLE_COLORS, WIDTH, as_map, panel
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import listed, not_drawn
 from headstream.tasks.results.study_results import StudyResults
 
 Place = tuple[float, float]
-_QUERIES = ("compositions", "head_scores")
-_LOOK = "Read upwards: a line joins an earlier head to a later one that reads what it wrote, more than chance explains."
+_FIGURE = FigureOfEachModel(
+    "composition",
+    ("compositions", "head_scores"),
+    look=(
+        "Read upwards: a line joins an earlier head to a later one that reads what it wrote, more than chance explains."
+    ),
+    why_none="no model has two layers whose composition was measured",
+)
 MAX_EDGES = 24
 MAX_NODES = 64  # of more heads, only those are drawn that an edge joins or that have a role
 _PARTS = {"Q": "queries", "K": "keys", "V": "values"}
@@ -34,7 +40,7 @@ STRONG = 20  # z that the thickest edge has at least
 
 def composition_graph(results: StudyResults) -> list[Picture]:
     """The pairs of heads that compose significantly, and through what."""
-    pairs, scores = (results.frame(query) for query in _QUERIES)
+    pairs, scores = (results.frame(query) for query in _FIGURE.queries)
     with_role = scores[scores.role.isin(list(ROLE_COLORS))]
 
     def draw(label: str, ways: DataFrame) -> tuple[str, Figure | None]:
@@ -47,8 +53,7 @@ def composition_graph(results: StudyResults) -> list[Picture]:
         apart = " Only heads with a line or a role are drawn." if n_heads > MAX_NODES else ""
         return f"{_sentence(every_way, composed)}{apart}", _graph(label, ways, composed.head(MAX_EDGES), roles)
 
-    why_none = "no model has two layers whose composition was measured"
-    return picture_each(results, "composition", pairs, _QUERIES, why_none, draw, _LOOK)
+    return _FIGURE.pictures(results, pairs, draw)
 
 
 def _sentence(every_way: str, composed: DataFrame) -> str:

@@ -9,17 +9,21 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 from pandas import DataFrame
 
-from headstream.tasks.report.figures.by_model import picture_each
+from headstream.tasks.report.figures.by_model import FigureOfEachModel
 from headstream.tasks.report.figures.style import BLUE, GREEN, GRID, MUTED, ORANGE, WIDTH, as_map, headline, panel
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import listed, not_drawn
 from headstream.tasks.results.study_results import StudyResults
 from headstream.tasks.words.markdown import MISSING
 
-_QUERIES = ("eigenvalues", "head_scores")
-_LOOK = (
-    "Dots to the right of a circle: in the row OV, the head makes what it looks at more likely (it copies); in QK, it "
-    "looks for copies of its own token."
+_FIGURE = FigureOfEachModel(
+    "eigenvalues",
+    ("eigenvalues", "head_scores"),
+    look=(
+        "Dots to the right of a circle: in the row OV, the head makes what it looks at more likely (it copies); in QK,"
+        " it looks for copies of its own token."
+    ),
+    why_none="no model has heads whose eigenvalues were computed",
 )
 MAX_SPECTRA = 8  # side by side
 _COLORS = {"OV": GREEN, "QK": BLUE, "K-composed": ORANGE}
@@ -32,7 +36,7 @@ _Scores = Mapping[tuple[str, str], float]  # of a circuit of a head
 
 def eigenvalue_spectra(results: StudyResults) -> list[Picture]:
     """The spectra of the full OV and QK circuits of each head, scored."""
-    found, heads = (results.frame(query) for query in _QUERIES)
+    found, heads = (results.frame(query) for query in _FIGURE.queries)
     with_role = heads[heads.role.notna() & (heads.role != "other")]
 
     def draw(label: str, spectra: DataFrame) -> tuple[str, Figure]:
@@ -42,8 +46,7 @@ def eigenvalue_spectra(results: StudyResults) -> list[Picture]:
         sentence = _sentence(label, spectra) + not_drawn(n_more, "head", "without a role or with scores closer to 0")
         return sentence, _planes(label, spectra, telling, scores)
 
-    why_none = "no model has heads whose eigenvalues were computed"
-    return picture_each(results, "eigenvalues", found, _QUERIES, why_none, draw, _LOOK)
+    return _FIGURE.pictures(results, found, draw)
 
 
 def _most_telling(scores: _Scores, with_role: set[str]) -> list[str]:

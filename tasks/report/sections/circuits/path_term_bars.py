@@ -8,13 +8,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pandas import DataFrame, isna
 
-from headstream.tasks.report.figures.by_model import picture_each
+from headstream.tasks.report.figures.by_model import FigureOfEachModel
 from headstream.tasks.report.figures.style import BRICK, INDIGO, INK, MUTED, WIDTH, name_places
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import counted, listed, not_drawn
 from headstream.tasks.results.study_results import StudyResults
 
-_LOOK = "How much of what the model knows goes straight through, through one head, and through two in a row."
+_FIGURE = FigureOfEachModel(
+    "path_terms",
+    ("path_terms",),
+    look="How much of what the model knows goes straight through, through one head, and through two in a row.",
+    why_none="no model has heads whose effect on the loss was measured",
+)
 MAX_PATHS = 10
 SMALL_SHARE = 0.01  # of all changes of the loss together: orders below it are told in one
 _COLORS = (MUTED, INDIGO, BRICK)  # by heads on the path; longer ones look like the last
@@ -32,8 +37,7 @@ def path_term_bars(results: StudyResults) -> list[Picture]:
         told = _told(orders)
         return _sentence(label, told, len(orders) - len(told), paths), _bars(label, told, paths.head(MAX_PATHS))
 
-    why_none = "no model has heads whose effect on the loss was measured"
-    return picture_each(results, "path_terms", single, ("path_terms",), why_none, draw, _LOOK)
+    return _FIGURE.pictures(results, single, draw)
 
 
 def _told(orders: DataFrame) -> DataFrame:

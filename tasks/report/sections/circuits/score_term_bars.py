@@ -3,13 +3,18 @@
 from matplotlib.figure import Figure
 from pandas import DataFrame, Series
 
-from headstream.tasks.report.figures.by_model import picture_each
+from headstream.tasks.report.figures.by_model import FigureOfEachModel
 from headstream.tasks.report.figures.style import AMBER, GREY, INDIGO, KIND_COLORS, MUTED, OLIVE, name_places, panel
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import not_drawn
 from headstream.tasks.results.study_results import StudyResults
 
-_LOOK = "What decides where a head looks: position, the tokens themselves, or what earlier heads wrote."
+_FIGURE = FigureOfEachModel(
+    "score_terms",
+    ("score_terms",),
+    look="What decides where a head looks: position, the tokens themselves, or what earlier heads wrote.",
+    why_none="no model has later heads whose scores were decomposed",
+)
 _MAX_HEADS = 12
 COMPOSED = ["Q", "K", "QK"]
 PARTS = {
@@ -36,8 +41,7 @@ def score_term_bars(results: StudyResults) -> list[Picture]:
         return f"{_sentence(label, shares, composed, terms)}{others}", _bars(label, drawn, terms)
 
     terms = results.frame("score_terms").dropna(subset=["share"])
-    why_none = "no model has later heads whose scores were decomposed"
-    return picture_each(results, "score_terms", terms, ("score_terms",), why_none, draw, _LOOK)
+    return _FIGURE.pictures(results, terms, draw)
 
 
 def strongest_source(terms: DataFrame) -> tuple[str, str, float] | None:

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from pandas import DataFrame
 
-from headstream.tasks.report.figures.by_model import MAX_MODELS, best_models, picture_each
+from headstream.tasks.report.figures.by_model import MAX_MODELS, FigureOfEachModel, best_models
 from headstream.tasks.report.figures.phase_changes import scale_by_tokens, strongest_change
 from headstream.tasks.report.figures.score_panels import score_panels
 from headstream.tasks.report.figures.style import ROLE_COLORS, WIDTH, wrapped
@@ -13,7 +13,13 @@ from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import listed, models_left_out, risen
 from headstream.tasks.results.study_results import StudyResults
 
-_LOOK = "Each map shows all heads by one score: a head that is dark in one map and pale in others has one job."
+_MAPS = FigureOfEachModel(
+    "head_map",
+    ("head_scores",),
+    look="Each map shows all heads by one score: a head that is dark in one map and pale in others has one job.",
+    why_none="no model has heads with scores",
+    choose=best_models,
+)
 _UNIT = "share of attention"
 NARROW, DEEP = (
     4,
@@ -27,7 +33,7 @@ TRAJECTORIES = {"previous_token": "previous token", "induction_random_period": "
 
 def head_maps(results: StudyResults) -> list[Picture]:
     """Each score of each head at the last checkpoint, a map for each of the best kinds of model."""
-    heads, why_none = results.frame("head_scores"), "no model has heads with scores"
+    heads = results.frame("head_scores")
     scores = [*heads.columns[heads.columns.get_loc("role") + 1 :]]
 
     def draw(label: str, heads: DataFrame) -> tuple[str, Figure | None]:
@@ -37,7 +43,7 @@ def head_maps(results: StudyResults) -> list[Picture]:
             return f"No picture: scores of the heads of {label} were not measured.", None
         return _roles(label, heads), score_panels(label, heads, measured, n_columns, _UNIT)
 
-    return picture_each(results, "head_map", heads, ("head_scores",), why_none, draw, _LOOK, best_models)
+    return _MAPS.pictures(results, heads, draw)
 
 
 def head_trajectories(results: StudyResults) -> list[Picture]:

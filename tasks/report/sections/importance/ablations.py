@@ -4,14 +4,19 @@ import numpy as np
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from headstream.tasks.report.figures.by_model import picture_each
+from headstream.tasks.report.figures.by_model import FigureOfEachModel
 from headstream.tasks.report.figures.style import AMBER, BLUE, GREY, INK, MUTED, name_places, panel
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import counted, not_drawn
 from headstream.tasks.results.study_results import StudyResults
 
 MAX_HEADS = 16
-_LOOK = "Each group of bars is a head: the taller, the worse the model predicts without it."
+_FIGURE = FigureOfEachModel(
+    "ablations",
+    ("ablations",),
+    look="Each group of bars is a head: the taller, the worse the model predicts without it.",
+    why_none="no model has heads that were ablated",
+)
 _COLORS = {"zero": GREY, "mean": BLUE, "resample": AMBER}
 _BAR = 0.27  # of the place between two heads
 
@@ -27,9 +32,7 @@ def ablations(results: StudyResults) -> list[Picture]:
 
     effects = results.frame("ablations").dropna(subset=["loss_effect_nats"])
     effects = effects[effects.method.isin(list(_COLORS))]
-    return picture_each(
-        results, "ablations", effects, ("ablations",), "no model has heads that were ablated", draw, _LOOK
-    )
+    return _FIGURE.pictures(results, effects, draw)
 
 
 def _sentence(label: str, effects: DataFrame) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from headstream.tasks.report.figures.by_model import best_models, picture_each
+from headstream.tasks.report.figures.by_model import FigureOfEachModel, best_models
 from headstream.tasks.report.figures.score_panels import score_panels
 from headstream.tasks.report.figures.style import BLUE, INK, MUTED, name_places, panel
 from headstream.tasks.report.pictures import Picture
@@ -16,12 +16,21 @@ _N_COLUMNS = 4
 _ROW = 0.26  # inches
 MIN_DOTS = 3  # seeds that dots can show the spread of
 _UNIT = "score / root of the layer's sum of squares"
-_LOOK = (
-    "Each map shows all heads by one way of scoring them, full colour for the heads that it says matter most; the ways "
-    f"that agree best with taking heads out ({REFERENCE}) come first."
+_MAPS = FigureOfEachModel(
+    "importance",
+    ("importance",),
+    look=(
+        "Each map shows all heads by one way of scoring them, full colour for the heads that it says matter most; the"
+        f" ways that agree best with taking heads out ({REFERENCE}) come first."
+    ),
+    why_none="no model has heads that were scored",
 )
-LOOK_OF_AGREEMENT = (
-    "The farther right a dot, the more that score puts heads in the same order as taking each of them out does."
+_AGREEMENT = FigureOfEachModel(
+    "importance_agreement",
+    ("importance_agreement",),
+    look="The farther right a dot, the more that score puts heads in the same order as taking each of them out does.",
+    why_none=f"no model has eight heads scored by {REFERENCE} and another method",
+    choose=best_models,
 )
 
 
@@ -37,19 +46,16 @@ def importance_maps(results: StudyResults) -> list[Picture]:
         titles = {method: method for method in methods}
         return _sentence(label, scores), score_panels(label, by_head.reset_index(), titles, _N_COLUMNS, _UNIT)
 
-    name, queries = "importance", ("importance",)
-    return picture_each(results, name, results.frame(name), queries, "no model has heads that were scored", draw, _LOOK)
+    return _MAPS.pictures(results, results.frame("importance"), draw)
 
 
 def importance_agreement(results: StudyResults) -> list[Picture]:
     """Rank correlation of each method with mean ablation, a picture a kind of model, the highest mean on top."""
-    name, queries = "importance_agreement", ("importance_agreement",)
-    why_none = f"no model has eight heads scored by {REFERENCE} and another method"
 
     def draw(label: str, found: DataFrame) -> tuple[str, Figure]:
         return _agreement(label, found), _dots(label, found)
 
-    return picture_each(results, name, results.frame(name), queries, why_none, draw, LOOK_OF_AGREEMENT, best_models)
+    return _AGREEMENT.pictures(results, results.frame("importance_agreement"), draw)
 
 
 def _dots(label: str, found: DataFrame) -> Figure:

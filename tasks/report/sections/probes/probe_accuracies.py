@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from headstream.tasks.report.figures.by_model import picture_each
+from headstream.tasks.report.figures.by_model import FigureOfEachModel
 from headstream.tasks.report.figures.style import BLUE, GREY, INK, MUTED, OLIVE, ORANGE, name_places, panel
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import counted, listed
@@ -14,7 +14,14 @@ from headstream.tasks.results.study_results import StudyResults
 from headstream.tasks.words.markdown import MISSING
 
 _ROW = 0.36  # inches
-_LOOK = "Bars to the right are what the best head tells beyond guessing; bars to the left, where guessing does better."
+_FIGURE = FigureOfEachModel(
+    "probes",
+    ("probes",),
+    look=(
+        "Bars to the right are what the best head tells beyond guessing; bars to the left, where guessing does better."
+    ),
+    why_none="no model has heads that were probed",
+)
 
 
 def probe_accuracies(results: StudyResults) -> list[Picture]:
@@ -26,9 +33,7 @@ def probe_accuracies(results: StudyResults) -> list[Picture]:
 
     found = results.frame("probes").dropna(subset=["gain"])
     has_best = (found.is_best & found["head"].notna()).groupby(found.label).transform("any")
-    return picture_each(
-        results, "probes", found[has_best], ("probes",), "no model has heads that were probed", draw, _LOOK
-    )
+    return _FIGURE.pictures(results, found[has_best], draw)
 
 
 def _sentence(label: str, found: DataFrame, best: DataFrame) -> str:

@@ -7,16 +7,21 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 from pandas import DataFrame
 
-from headstream.tasks.report.figures.by_model import picture_each
+from headstream.tasks.report.figures.by_model import FigureOfEachModel
 from headstream.tasks.report.figures.style import AMBER, BRICK, DASHED, DOTTED, INDIGO, MUTED, OLIVE, WIDTH
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.pruning_words import HOW, pruning_line
 from headstream.tasks.report.sentences import counted, listed
 from headstream.tasks.results.study_results import StudyResults
 
-_QUERIES = ("pruning_curves", "heads_that_matter")
-_LOOK = (
-    "As heads are removed one after another, the loss rises: the longer a line stays low, the fewer heads are needed."
+_FIGURE = FigureOfEachModel(
+    "pruning",
+    ("pruning_curves", "heads_that_matter"),
+    look=(
+        "As heads are removed one after another, the loss rises: the longer a line stays low, the fewer heads are"
+        " needed."
+    ),
+    why_none="no model has heads that were pruned",
 )
 BARS = (0.01, 0.05)  # those of the columns within_1_percent and within_5_percent
 TICKS = (-0.5, -0.1, -0.01, 0, *BARS, 0.2, 0.5, 1, 2, 5, 20)
@@ -43,7 +48,7 @@ def pruning_curves(results: StudyResults) -> list[Picture]:
         return f"{line} {_compared(curves)} {_bands(curves)}", _panels(label, curves)
 
     curves = results.frame("pruning_curves")
-    return picture_each(results, "pruning", curves, _QUERIES, "no model has heads that were pruned", draw, _LOOK)
+    return _FIGURE.pictures(results, curves, draw)
 
 
 def shared_score(curves: DataFrame) -> str:

@@ -13,25 +13,29 @@ from matplotlib.patches import Rectangle
 from pandas import DataFrame
 
 from headstream.models.nodes import Head
-from headstream.tasks.report.figures.by_model import picture_each
+from headstream.tasks.report.figures.by_model import FigureOfEachModel
 from headstream.tasks.report.figures.style import BLUE, GRID, INK, ORANGE, WIDTH, as_map, cells, tint
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.sentences import counted
 from headstream.tasks.results.study_results import StudyResults
 
-_QUERIES = ("head_similarity", "head_clusters")
 _SIDE, _MAX_CELL = 3.7, 0.42  # inches at most
 LABELS = 0.7  # inches beside and below
 _MAX_NUMBERED = 10  # heads side by side that have room for numbers
 MAX_LABELLED = 24
 _MAX_NAMED = 48  # heads whose names have room on the map; of more, those in redundant pairs are named
 
-_LOOK = "Left, the fuller the colour, the more alike two heads attend; right, heads that attend alike lie close."
+_FIGURE = FigureOfEachModel(
+    "similarity",
+    ("head_similarity", "head_clusters"),
+    look="Left, the fuller the colour, the more alike two heads attend; right, heads that attend alike lie close.",
+    why_none="no model has two heads that were compared",
+)
 
 
 def head_similarity(results: StudyResults) -> list[Picture]:
     """The Jensen-Shannon distance between the attention of all pairs of heads, clusters outlined."""
-    pairs, clusters = (results.frame(query) for query in _QUERIES)
+    pairs, clusters = (results.frame(query) for query in _FIGURE.queries)
 
     def draw(label: str, of_model: DataFrame) -> tuple[str, Figure]:
         of_label = clusters[clusters.label == label]
@@ -39,9 +43,7 @@ def head_similarity(results: StudyResults) -> list[Picture]:
         return _sentence(label, of_model, cluster_of), _figure(label, of_model, cluster_of)
 
     known = pairs.dropna(subset=["jensen_shannon_distance"])
-    return picture_each(
-        results, "similarity", known, _QUERIES, "no model has two heads that were compared", draw, _LOOK
-    )
+    return _FIGURE.pictures(results, known, draw)
 
 
 def _sentence(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> str:
