@@ -1,5 +1,7 @@
 """What the answer says of a model that came as it is."""
 
+import re
+
 import duckdb
 import pytest
 from invented_prompts import only_asked
@@ -47,6 +49,13 @@ def test_it_says_how_many_heads_do_what_under_the_name_that_models_gave(measured
     assert answer[0].startswith("run-7 has an induction head, L1H3:")
     assert answer[1] == line
     assert not any("seed" in each or "came as one" in each for each in answer)
+
+
+def test_without_findings_there_is_no_heading_of_findings(measured, tmp_path):
+    render_report(measured, "invented", tmp_path)
+    text = (tmp_path / "report.md").read_text()
+    assert "Findings" not in text
+    assert re.search(r"Of \d+ statements from the literature none is tested here: they are about what training", text)
 
 
 def test_heads_that_are_told_apart_are_ranked(measured, tmp_path):
