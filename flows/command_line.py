@@ -126,7 +126,9 @@ def run(
 @app.command(epilog="Example: headstream plan quick")
 def plan(
     study: StudyArgument,
-    every_line: Annotated[bool, typer.Option("--all", help="List every artifact, even for a large grid.")] = False,
+    every_line: Annotated[
+        bool, typer.Option("--all", help="List every artifact, and what the study lacks for each claim.")
+    ] = False,
     export: Annotated[bool, typer.Option("--export", help="Say which formats its models can be exported to.")] = False,
 ) -> None:
     """Show what `run` would do and why, how long it would take, and which claims the study can decide."""

@@ -16,14 +16,14 @@ from headstream.tasks.studies.own_names import conflicting_study
 from headstream.tasks.study.schema import Study
 from headstream.tasks.study.sources import StudyFile
 
-MAX_PLAN_LINES = 40  # of a plan that lists each artifact unasked
 MAX_MINUTES = 120  # longer times are told in hours
 
 
 def print_plan(study: Study, file: StudyFile, every_line: bool) -> None:
     """Print the state of each artifact and why, the time and disk still needed, and the claims that can be decided.
 
-    Of more than MAX_PLAN_LINES artifacts how many of each stage are in which state, unless every line is asked for.
+    Artifacts of a stage that are in one state share a line, and of claims that can't be decided there is the number,
+    unless every line is asked for.
     """
     study = at_its_look(study)
     planned, lacking = plan_artifacts(study), plan_claims(at_the_last_look(study))
@@ -31,16 +31,12 @@ def print_plan(study: Study, file: StudyFile, every_line: bool) -> None:
     if all(each.done for each in planned):
         console.print("Nothing to run: only the report is written, which takes seconds.\n")
     repeated = [cell for cell in study.cells if len(cell.places) > 1]
-    if every_line or len(planned) <= MAX_PLAN_LINES:
-        console.print(_line_by_line(planned))
-        for cell in repeated:
-            same = f"{len(cell.places)} places of the grid are one model, {cell.label}, and count once: "
-            console.print(Text(same + "; ".join(cell.places) + "."))
-    else:
-        console.print(_summed_up(planned))
-        if repeated:
-            console.print(f"{len(repeated)} models are at several places of the grid each, and count once.")
-        console.print(f"A line for each artifact of all {len(study.cells)} models: `--all`.")
+    console.print(_line_by_line(planned) if every_line else _summed_up(planned))
+    for cell in repeated if every_line else repeated[:1]:
+        same = f"{len(cell.places)} places of the grid are one model, {cell.label}, and count once: "
+        console.print(Text(same + "; ".join(cell.places) + "."))
+    if repeated[1:] and not every_line:
+        console.print(f"So are {len(repeated) - 1} more: `--all` lists them.")
     if left := [each for each in planned if not each.done]:
         console.print(_what_is_left(left, len(planned)))
     if study.until_decided:
@@ -48,7 +44,7 @@ def print_plan(study: Study, file: StudyFile, every_line: bool) -> None:
     if where := conflicting_study(study, file):
         console.print(f"[yellow]`run` needs `--replace`: another study named {study.name}[/]", Text(f"{where}."))
     console.print()
-    _print_claims(console, lacking, trains=bool(study.cells))
+    _print_claims(console, lacking, trains=bool(study.cells), every_line=every_line)
     for warning in training_warnings(study):
         console.print(f"[yellow]{warning}[/]")
 
@@ -81,15 +77,15 @@ def _line_by_line(planned: list[PlannedArtifact]) -> Table:
 
 
 def _summed_up(planned: list[PlannedArtifact]) -> Table:
-    """Count the artifacts of each stage by state and reason; of those that are done, say when they were made."""
-    table = Table("stage", "artifacts", "state", "why", box=None, header_style="bold")
-    groups: dict[tuple[str, bool, str], list[str]] = defaultdict(list)
+    """How many artifacts of each stage are in which state and why; the name of a single one."""
+    table = Table("stage", "of", "state", "why", box=None, header_style="bold")
+    groups: dict[tuple[str, bool, str], list[PlannedArtifact]] = defaultdict(list)
     for each in planned:
-        groups[each.stage, each.done, "" if each.done else each.why].append(each.why)
-    for (stage, done, _), why in groups.items():
-        first, last = min(why), max(why)
+        groups[each.stage, each.done, "" if each.done else each.why].append(each)
+    for (stage, done, _), alike in groups.items():
+        first, last = min(each.why for each in alike), max(each.why for each in alike)
         span = first if first == last else f"{first} to {last.removeprefix('made ')}"
-        table.add_row(stage, str(len(why)), _state(done), span)
+        table.add_row(stage, alike[0].subject if len(alike) == 1 else f"{len(alike)} models", _state(done), span)
     return table
 
 
@@ -97,7 +93,7 @@ def _state(done: bool) -> str:
     return "[green]done[/]" if done else "[yellow]to run[/]"
 
 
-def _print_claims(console: Console, lacking: Mapping[str, str | None], trains: bool) -> None:
+def _print_claims(console: Console, lacking: Mapping[str, str | None], *, trains: bool, every_line: bool) -> None:
     """Say which claims can be decided and what the others lack; of imported models alone, all lack the same."""
     decided = [claim for claim, lacks in lacking.items() if lacks is None]
     what = f"{len(decided)} of {len(lacking)} claims: {', '.join(decided)}" if decided else "no claim"
@@ -110,7 +106,10 @@ def _print_claims(console: Console, lacking: Mapping[str, str | None], trains: b
     for claim, lacks in lacking.items():
         if lacks:
             by_lack[lacks].append(claim)
-    if by_lack:
+    if by_lack and not every_line:
+        n = len(lacking) - len(decided)
+        console.print(f"What it lacks for the other {n}, and a line for each artifact: `--all`.")
+    elif by_lack:
         table = Table("it lacks", "for", box=None, header_style="bold")
         for lacks, claims in by_lack.items():
             table.add_row(Text(lacks), ", ".join(claims))

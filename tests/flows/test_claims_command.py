@@ -120,7 +120,7 @@ def test_plan_says_which_claims_the_study_can_decide(monkeypatch, capsys, tmp_pa
         model = {{ d_model = 64, n_heads = 4, n_ctx = 32 }}
         """
     )
-    code, out, err = call(monkeypatch, capsys, "plan", str(study))
+    code, out, err = call(monkeypatch, capsys, "plan", str(study), "--all")
     assert code == 0, err
     decided = out.partition("It can decide ")[2].partition("it lacks")[0].replace("\n", " ")
     # 2 layers with feed-forward layers have as many matrices as 6 without
@@ -130,12 +130,15 @@ def test_plan_says_which_claims_the_study_can_decide(monkeypatch, capsys, tmp_pa
         assert claim_id not in decided
     assert "models of zero layers" in out
     assert f"of {len(CASES)} claims" in out
+    brief = call(monkeypatch, capsys, "plan", str(study))[1]
+    assert "models of zero layers" not in brief
+    assert f"for the other {len(CASES) - decided.count(',') - 1}," in brief
 
 
 def test_plan_says_that_one_seed_is_too_few(monkeypatch, capsys, tmp_path):
     study = tmp_path / "one.toml"
     study.write_text(f'name = "one"\ncorpus.paths = ["{study}"]\ngrid.n_layers = [1, 2]\n')
-    code, out, _ = call(monkeypatch, capsys, "plan", str(study))
+    code, out, _ = call(monkeypatch, capsys, "plan", str(study), "--all")
     assert code == 0
     lacking = out.partition(" 3 seeds or more ")[2].partition("seeds or more")[0]
     assert "induction-needs-two-layers" in lacking
