@@ -118,14 +118,7 @@ def measure_pruning(config: PruningConfig, trained: TrainedModel) -> None:
 
 def training_windows(config: PruningConfig, tokens: Tokens, n_ctx: int) -> Iterator[Int[Tensor, "batch pos"]]:
     """Batches of training text without end, the same ones at every call."""
-    batches = Batches(
-        tokens.train,
-        bos=tokens.bos,
-        vocabulary=tokens.vocabulary,
-        n_ctx=n_ctx,
-        batch_size=config.batch_size,
-        seed=config.seed,
-    )
+    batches = Batches(tokens, n_ctx=n_ctx, batch_size=config.batch_size, seed=config.seed)
     return (torch.from_numpy(batches.batch(step)) for step in count())
 
 

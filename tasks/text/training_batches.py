@@ -6,27 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstream.models.bos import n_bos
-from headstream.tasks.text.token_reading import TokenStream
+from headstream.tasks.text.token_reading import Tokens
 
 
 class Batches:
-    """Sequences of n_ctx + 1 tokens: BOS, if there is one, and windows of the stream, each used once per epoch."""
+    """Sequences of n_ctx + 1 tokens: BOS, if there is one, and windows of training text, each used once per epoch."""
 
     def __init__(
-        self,
-        stream: TokenStream,
-        *,
-        bos: int,
-        vocabulary: int,
-        n_ctx: int,
-        batch_size: int,
-        seed: int,
-        repeats_fraction: float = 0.0,
+        self, tokens: Tokens, *, n_ctx: int, batch_size: int, seed: int, repeats_fraction: float = 0.0
     ) -> None:
-        self.stream, self.bos, self.vocabulary = stream, bos, vocabulary
+        self.stream, self.bos, self.vocabulary = tokens.train, tokens.bos, tokens.vocabulary
         self.n_ctx, self.batch_size, self.seed = n_ctx, batch_size, seed
         self.repeats_fraction = repeats_fraction
-        self._n_usable = len(stream) - 1 + n_bos(bos)  # without BOS, windows share a token with the next
+        self._n_usable = len(self.stream) - 1 + n_bos(self.bos)  # without BOS, windows share a token with the next
         self.n_windows = max(1, self._n_usable // n_ctx - 1)  # one less, so that every epoch may start anywhere
         self._epoch = lru_cache(maxsize=2)(self._draw_epoch)
 

@@ -94,9 +94,7 @@ class TrainingRun:
         self.model = model.initialize(torch.Generator().manual_seed(config.seed)).to(numerics.device)
         self.optimizers = build_optimizers(self.model, config, numerics.precision)
         self.batches = Batches(
-            tokens.train,
-            bos=tokens.bos,
-            vocabulary=tokens.vocabulary,
+            tokens,
             n_ctx=architecture.n_ctx,
             batch_size=config.batch_size,
             seed=config.seed,

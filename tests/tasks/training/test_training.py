@@ -256,15 +256,7 @@ def test_batches_are_a_pure_function_of_seed_and_step():
     tokens = Tokens.open(tiny_tokens())
 
     def batches(seed, fraction=0.0):
-        return Batches(
-            tokens.train,
-            bos=0,
-            vocabulary=tokens.vocabulary,
-            n_ctx=16,
-            batch_size=8,
-            seed=seed,
-            repeats_fraction=fraction,
-        )
+        return Batches(tokens, n_ctx=16, batch_size=8, seed=seed, repeats_fraction=fraction)
 
     one, two = batches(0, 0.5), batches(0, 0.5)
     for step in (5, 2, 700, 5):
@@ -275,7 +267,7 @@ def test_batches_are_a_pure_function_of_seed_and_step():
 
 def test_an_epoch_uses_every_window_once():
     tokens = Tokens.open(tiny_tokens())
-    batches = Batches(tokens.train, bos=0, vocabulary=tokens.vocabulary, n_ctx=16, batch_size=1, seed=3)
+    batches = Batches(tokens, n_ctx=16, batch_size=1, seed=3)
     stream = tokens.train.read(0, len(tokens.train))
     starts = batches._epoch(0)
     assert len(set(starts.tolist())) == batches.n_windows
@@ -285,9 +277,7 @@ def test_an_epoch_uses_every_window_once():
 
 def test_repeats_have_random_periods_and_no_bos():
     tokens = Tokens.open(tiny_tokens())
-    batches = Batches(
-        tokens.train, bos=0, vocabulary=tokens.vocabulary, n_ctx=64, batch_size=400, seed=0, repeats_fraction=1.0
-    )
+    batches = Batches(tokens, n_ctx=64, batch_size=400, seed=0, repeats_fraction=1.0)
     rows = batches.batch(0)[:, 1:]
     periods = {next(p for p in range(1, 64) if (row[p:] == row[:-p]).all()) for row in rows}
     assert periods <= set(range(8, 33))
