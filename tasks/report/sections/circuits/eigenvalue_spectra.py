@@ -21,7 +21,9 @@ _FIGURE = FigureOfEachModel(
     ("eigenvalues", "head_scores"),
     look=(
         "Dots to the right of a circle: in the row OV, the head makes what it looks at more likely (it copies); in QK,"
-        " it looks for copies of its own token."
+        " it looks for copies of its own token. The number at a circle is the sum of its eigenvalues over the sum of"
+        " their sizes: 1 if all lie to the right, -1 if to the left. K-composed is QK with keys that read only the"
+        " named earlier head. Eigenvalues to the right don't prove copying."
     ),
     why_none="no model has heads whose eigenvalues were computed",
 )
@@ -64,12 +66,7 @@ def _sentence(label: str, spectra: DataFrame) -> str:
     heads = spectra.drop_duplicates(["circuit", "head_label"]).sort_values("head_label")
     ov, qk, composed = (heads[heads.circuit == circuit] for circuit in _COLORS)
     through = "" if composed.empty else f"; with keys that read one earlier head alone, those of {_clear(composed)}"
-    return (
-        f"In {label}, eigenvalues are clearly positive in OV of {_clear(ov)}; in QK of {_clear(qk)}{through}. The "
-        "number at a circle is the sum of its eigenvalues over the sum of their sizes: 1 if all lie to the right, "
-        "-1 if to the left. K-composed is QK with keys that read only the named earlier head. Eigenvalues to the "
-        "right don't prove copying."
-    )
+    return f"In {label}, eigenvalues are clearly positive in OV of {_clear(ov)}; in QK of {_clear(qk)}{through}."
 
 
 def _clear(heads: DataFrame) -> str:
