@@ -5,13 +5,15 @@
 -- must_be: what the estimate must be for the claim to hold; NULL of a description
 WITH in_words AS (
     SELECT
-        *,
+        claims.*,
         replace(format('{:.3g}', estimate), 'e-0', 'e-') AS value,
         format(' ({:.3g} to {:.3g})', ci_low, ci_high) AS bounds,
         format('{:.3g} to {:.3g}', estimate_low, estimate_high) AS ends,
         n || ' ' || if(n = 1, rtrim(over, 's'), over) AS values_of,
+        if(most > n, ' or more', '') AS more,
         coalesce(' (at the look at ' || look || ')', '') AS at_look
     FROM claims
+    LEFT JOIN (SELECT study, claim_id, max(n) AS most FROM claim_configurations GROUP BY ALL) USING (study, claim_id)
 )
 SELECT
     study,
@@ -24,7 +26,7 @@ SELECT
             WHEN n_configurations > 1 AND kind = 'description'
                 THEN concat(value, ' (' || ends || ' over ', n_configurations, ' configurations)', ' ' || unit, ', ', values_of, ' each', at_look)
             WHEN n_configurations > 1
-                THEN concat(ends, ' ' || unit, ', ', n_configurations, ' configurations of ', values_of, ' or more', at_look)
+                THEN concat(ends, ' ' || unit, ', ', n_configurations, ' configurations of ', values_of, more, at_look)
             WHEN n > 0 THEN concat(value, bounds, ' ' || unit, ', ', values_of, at_look)
         END,
         format('{:.3g} for random weights', control),

@@ -27,6 +27,7 @@ SELECT
     writer_z,
     score,
     z_rank,
+    also_compose,
     matching_eigenvalues,
     matches,
     score_share,

@@ -98,9 +98,9 @@ def _induction(best: Group, groups: Sequence[Group]) -> str:
     if n == 1:
         of_seed = "" if best["imported_as"] else ", of one seed,"
         return (
-            f"{label}{of_seed} has an induction head, {head}: on repeated random tokens, {score} of its attention "
-            f"goes to what followed earlier copies of the current token (induction_random_period{start}); {GAIN} "
-            f"is {gain}."
+            f"{label}{of_seed} has an induction head, {head}: on repeated random tokens, {score} of its "
+            "attention, beyond what places alone earn, goes to what followed earlier copies of the current token "
+            f"(induction_random_period{start}); {GAIN} is {gain}."
         )
     highest = extreme(_scores(groups), highest=True)
     place = ""
@@ -151,7 +151,7 @@ def _formation(best: Group) -> str:
         where = f"in {n_formed} of {n} seeds, between checkpoints from {first} to {last} tokens"
         its, of_seed = "its own", f"in seed {best['typical_seed']}, "
     share = best["in_context_learning_share"]
-    more = "" if best["has_ended"] is not False else f"; {of_seed}it had not ended when training did"
+    more = "" if best["has_ended"] is not False else f"; {of_seed}its rise had not ended when training did"
     if share is not None:
         more += f"; {of_seed}{100 * share:.0f}\u00a0% of what training gains in context falls into {its} window"
     return f"It formed abruptly, {where}: prefix_matching of its best head jumps{more}."

@@ -46,8 +46,8 @@ def skip_trigram_sentence(results: StudyResults) -> str:
     )
     with_bugs = sum(head["n_bugs"] > 0 for head in heads)
     return (
-        f"Of the {n_kept} strongest skip-trigrams of {label}, {n_right} are right and {n_bugs} are bugs, which "
-        f"{with_bugs} of its {len(heads)} heads have; {n_copies} copy their source."
+        f"Of {n_kept} skip-trigrams of {label}, the strongest of each head, {n_right} are right and {n_bugs} are bugs,"
+        f" which {with_bugs} of its {len(heads)} heads have; {n_copies} copy their source."
     )
 
 
@@ -93,7 +93,8 @@ def _role(circuit: Circuit) -> str:
     raises = "raises" if circuit["reader_role"] == "induction" else "lowers"
     return (
         f"{reader} of {of} is an {circuit['reader_role']} head: on repeated random tokens, {score:.2f} of its "
-        "attention goes to what followed earlier copies of the current token (induction_random_period), "
+        "attention, beyond what places alone earn, goes to what followed earlier copies of the current token "
+        "(induction_random_period), "
         f"whose logit it itself {raises} by {abs(logit):.2f} (induction_copying_logit)."
     )
 
@@ -130,7 +131,8 @@ def _otherwise(circuit: Circuit) -> list[str]:
     score, logit = circuit["virtual_induction_random_period"], circuit["virtual_copying_logit"]
     return [
         f"It predicts repeats ({gain}) by a virtual head, {circuit['virtual_head']} in a row: {score:.2f} of its "
-        f"attention goes to what followed earlier copies, whose logit it raises by {logit:.2f}."
+        f"attention, beyond what places alone earn, goes to what followed earlier copies, whose logit it raises by "
+        f"{logit:.2f}."
     ]
 
 
@@ -158,6 +160,9 @@ def _reading(circuit: Circuit) -> str:
     if rank is not None:
         place = f"{ORDINALS[rank - 1]}" if rank <= len(ORDINALS) else f"number {rank}"
         start += f"; by z, {circuit['writers'][0]} is {place} of {circuit['n_earlier']} earlier heads"
+    if others := circuit["also_compose"]:
+        verbs = ("composes", "looks", "matters") if len(others) == 1 else ("compose", "look", "matter")
+        start += f"; {listed(others)} {verbs[0]} so as well, but {verbs[1]} elsewhere, or hardly {verbs[2]}"
     return (
         f"{start}."
         if share is None

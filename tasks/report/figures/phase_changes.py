@@ -26,7 +26,7 @@ class PhaseChange:
         return (
             f"The band marks the phase change of {self.label}: its {self.score.removesuffix('_nats')} "
             f"rises fastest between {short_count(self.start_tokens)} and {short_count(self.end_tokens)} tokens"
-            f"{'' if self.has_ended else ', and had not ended when training did'}."
+            f"{'' if self.has_ended else ', and was still rising fast when training ended'}."
         )
 
 

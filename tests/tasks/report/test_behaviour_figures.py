@@ -75,7 +75,7 @@ def test_the_circuit_is_drawn_with_every_node_and_edge():
     assert "4 of 81 edges of 2L4H make 0.95 of the difference" in picture.sentence
     assert "3 edges are surely in" in picture.sentence
     assert "L1H0 to logits (1.00), L0H0 to K of L1H0 (0.90)" in picture.sentence
-    assert picture.sentence.endswith("Composition and removal name the same writers of the keys of L1H0: L0H0.")
+    assert picture.sentence.endswith("The induction circuit has the same writers of the keys of L1H0: L0H0.")
     legend = {text.get_text() for text in picture.figure.legends[0].texts}
     assert {"into keys", "works against it"} <= legend
 
@@ -83,8 +83,11 @@ def test_the_circuit_is_drawn_with_every_node_and_edge():
 @pytest.mark.parametrize(
     ("writers", "said"),
     [
-        (("L0H0", "L0H2"), "Of the writers of the keys of L1H0, L0H2 only composition."),
-        (("L0H3",), "Of the writers of the keys of L1H0, L0H0 only patching finds and L0H3 only composition."),
+        (("L0H0", "L0H2"), "Of the writers of the keys of L1H0, L0H2 only the induction circuit has."),
+        (
+            ("L0H3",),
+            "Of the writers of the keys of L1H0, L0H0 only patching finds and L0H3 only the induction circuit has.",
+        ),
     ],
 )
 def test_where_composition_differs_is_said(writers, said):
@@ -95,8 +98,8 @@ def test_where_composition_differs_is_said(writers, said):
 def test_curves_stand_beside_random_circuits():
     (picture,) = behaviour_curve(Found())
     assert picture.sentence == (
-        "On repeats, 10 % of the edges of 2L4H make 0.95 of the difference; as many random ones 0.01, and without "
-        "them the model keeps 0.10. With helping edges alone it is at most 1.20."
+        "On repeats, 10 % of the edges of 2L4H make 0.95 of the difference; as many random ones 0.01, and all others "
+        "than these 0.10. With helping edges alone it is at most 1.20."
     )
     assert len(picture.figure.axes[0].lines) == 4  # by size, by helping size, without the circuit, and 1
     assert not re.search("mathdefault", "".join(t.get_text() for t in picture.figure.axes[0].get_xticklabels()))

@@ -35,10 +35,11 @@ def told(tmp_path):
 def test_a_circuit_is_told_with_its_numbers(told):
     (paragraph,) = told(Model(), ONE, ZERO)
     assert paragraph == (
-        "L1H3 of 2L4H is an induction head: on repeated random tokens, 0.35 of its attention goes to what followed "
-        "earlier copies of the current token (induction_random_period), whose logit it itself raises by 3.00 "
-        "(induction_copying_logit). Its keys read L0H0 (previous_token 0.64, z = 36.1) by K-composition; by z, L0H0 is "
-        "first of 4 earlier heads; 0.45 of the variance of its attention scores comes from there. Without L0H0 in its "
+        "L1H3 of 2L4H is an induction head: on repeated random tokens, 0.35 of its attention, beyond what places alone "
+        "earn, goes to what followed earlier copies of the current token (induction_random_period), whose "
+        "logit it itself raises by 3.00 (induction_copying_logit). Its keys read L0H0 (previous_token 0.64, z = 36.1) "
+        "by K-composition; by z, L0H0 is first of 4 earlier heads; 0.45 of the variance of its attention scores comes "
+        "from there. Without L0H0 in its "
         "keys, prefix_matching is 0.05 instead of 0.52, and validation loss rises by 0.200 nats. Reading L0H0 alone, "
         "its QK circuit looks for the query's own token (matching_eigenvalues 0.98); its OV circuit copies what it "
         "finds (copying_eigenvalues 0.95). It reached half of its score by 1.7 M tokens."
@@ -61,7 +62,7 @@ def circuit(**columns):
         "reader_role": "induction", "induction_random_period": 0.4, "induction_copying_logit": 2.0,
         "copying_eigenvalues": 0.9, "copies": True,
         "n_earlier": 4, "kind": "K", "writers": ["L0H2", "L0H0"], "n_writers": 2, "writer_attention": [0.61, 0.5],
-        "writer_offsets": [1, 1], "writer_z": [20.0, 10.0], "score": 0.4, "z_rank": 1,
+        "writer_offsets": [1, 1], "writer_z": [20.0, 10.0], "score": 0.4, "z_rank": 1, "also_compose": [],
         "matching_eigenvalues": 0.9, "matches": True,
         "score_share": None, "prefix_matching": 0.44, "prefix_matching_without": 0.07,
         "prefix_matching_without_each": [0.27, 0.31], "depends": True, "is_circuit": True, "loss_effect_nats": 0.1,
@@ -106,10 +107,15 @@ def test_pointers_are_told_by_queries():
     assert "eigenvalues" not in told
 
 
+def test_heads_that_compose_and_are_no_writers_are_named():
+    assert "; L0H1 composes so as well, but looks elsewhere, or hardly matters" in paragraph_of(also_compose=["L0H1"])
+    assert "; L0H1 and L0H3 compose so as well, but look elsewhere" in paragraph_of(also_compose=["L0H1", "L0H3"])
+
+
 def test_anti_induction_is_called_so():
     told = paragraph_of(reader_role="anti-induction", induction_copying_logit=-2.0)
     assert told.startswith(
-        "L1H3 of 2L4H is an anti-induction head: on repeated random tokens, 0.40 of its attention goes"
+        "L1H3 of 2L4H is an anti-induction head: on repeated random tokens, 0.40 of its attention, beyond what"
     )
     assert "whose logit it itself lowers by 2.00 (induction_copying_logit)." in told
 
@@ -147,8 +153,8 @@ def test_without_a_circuit_it_is_told_what_else_predicts_repeats():
     )
     virtual = {"virtual_head": "L0H1 and L1H2", "virtual_induction_random_period": 0.98, "virtual_copying_logit": 9.5}
     assert paragraph_of(**nothing, **virtual).endswith(
-        "It predicts repeats (repeat_gain 3.35 nats) by a virtual head, L0H1 and L1H2 in a row: 0.98 of its attention "
-        "goes to what followed earlier copies, whose logit it raises by 9.50."
+        "It predicts repeats (repeat_gain 3.35 nats) by a virtual head, L0H1 and L1H2 in a row: 0.98 of its "
+        "attention, beyond what places alone earn, goes to what followed earlier copies, whose logit it raises by 9.50."
     )
     assert "predicts repeats" not in paragraph_of(**nothing, predicts_repeats=False)
     assert "predicts repeats" not in paragraph_of(**virtual)  # there, an induction head does
@@ -229,8 +235,8 @@ def test_skip_trigrams_are_those_of_the_model_with_one_layer(tmp_path):
     with open_results(write_measurements(tmp_path / "w.duckdb", Model(), ONE), "invented") as results:
         assert {row["model"] for row in results.rows("skip_trigrams")} == {"1L2H"}
         assert skip_trigram_sentence(results) == (
-            "Of the 6 strongest skip-trigrams of 1L2H, 2 are right and 2 are bugs, which 2 of its 2 heads have; "
-            "2 copy their source."
+            "Of 6 skip-trigrams of 1L2H, the strongest of each head, 2 are right and 2 are bugs, which 2 of its 2 "
+            "heads have; 2 copy their source."
         )
     with open_results(write_measurements(tmp_path / "v.duckdb", Model(), ZERO), "invented") as results:
         assert {row["model"] for row in results.rows("skip_trigrams")} == {"2L4H"}

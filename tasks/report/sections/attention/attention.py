@@ -76,9 +76,9 @@ def attention_aggregates(results: StudyResults) -> list[Picture]:
         told.append(f"{weights.diagonal()[1:].mean():.2f} and {weights[1:, 0].mean():.2f} ({method})")
     sentence = (
         "Rollout multiplies the mean patterns, each mixed half and half with the identity; flow is the maximum flow "
-        f"through them. Averaged over the queries of {label}, the shares of attention that go to the query's own token"
-        f" and to the first token are {listed(told)}. Colour goes by the square root of weights, so that small ones are"
-        " seen."
+        f"through them. Averaged over the queries of {label} after the first, the shares of attention that go to the"
+        f" query's own token and to the first token are {listed(told)}. Colour goes by the square root of weights, so"
+        " that small ones are seen."
     )
     return [Picture(name, sentence, (name,), figure, LOOK_OF_AGGREGATES)]
 
@@ -100,7 +100,7 @@ def _large(role: str, pattern: DataFrame) -> Picture:
         share = (weights * expected).sum(axis=1)[queries].mean()
         sentence = (
             f"{head} gives {share:.2f} of its attention to {keys} (outlined), "
-            f"on average over the {queries.sum()} queries that have such a key."
+            f"on average over the {queries.sum()} queries that have such a key other than BOS."
         )
     else:
         sentence = f"{head} has no query in this passage that could attend to {keys}."

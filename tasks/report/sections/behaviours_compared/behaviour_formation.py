@@ -14,7 +14,10 @@ from headstream.tasks.results.study_results import StudyResults
 from headstream.tasks.words.markdown import short_count
 
 _QUERIES = ("behaviours_over_training", "behaviour_formation_times")
-_LOOK = "Where the lines of the model and of its circuit part, other edges still carry, or disturb, the behaviour."
+_LOOK = (
+    "Where the lines of the model and of its circuit part by more than their bands, other edges still carry, or"
+    " disturb, the behaviour. The model's line is over all pairs, its circuit's over the half that it is judged on."
+)
 _WHOLE, _CIRCUIT = "the model", "its circuit"
 _EDGE_COLORS = (OLIVE, CYAN, AMBER, GREY)  # of the edges with the largest scores, which are drawn
 

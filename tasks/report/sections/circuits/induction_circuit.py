@@ -102,7 +102,8 @@ def _drawing(circuit: Mapping[str, Any]) -> Figure:
     _arrow(axes, (CURRENT, TOP), (PREDICTED, TOP), GREEN)
     logit, score = circuit["induction_copying_logit"], circuit["induction_random_period"]
     if score is not None:
-        axes.text(CURRENT, TOP + 0.36, f"{score:.2f} of its attention goes to B", ha="center", color=PURPLE, fontsize=9)
+        looks = f"{score:.2f} of its attention goes to B, beyond what places earn"
+        axes.text(CURRENT, TOP + 0.36, looks, ha="center", color=PURPLE, fontsize=9)
     if logit is not None:
         axes.text(PREDICTED, TOP - 0.36, f"logit of B {logit:+.1f}", ha="center", va="top", color=GREEN, fontsize=9)
     axes.set_xlim(-0.5, 6.1)

@@ -107,13 +107,14 @@ def loss_in_context(results: StudyResults) -> list[Picture]:
     label_ends(right, _ends(repeats, "loss_nats"), palette)
     first_two = repeats[repeats.occurrence <= 2]
     sentence = (
-        f"The fall in loss from the first position to the last is {extremes(_fall(positions), ' nats')}; "
+        f"The fall in loss from the first position to where the line ends is {extremes(_fall(positions), ' nats')}; "
         f"that from a random token's first occurrence to its second is {extremes(_fall(first_two), ' nats')}. The "
         "dotted line is the loss of guessing among all tokens alike: on random tokens models are more sure, and wrong."
     )
     look = (
-        "All lines fall at first, where a token follows nothing but the start; those that go on falling are of models "
-        "that predict better the more of a passage they have seen."
+        "Left, all lines fall at first, where a token follows nothing but the start; those that go on falling are of "
+        "models that predict better the more of a passage they have seen. Right, lines that fall are of models that "
+        "predict better what has come before."
     )
     return [Picture(name, sentence, queries, figure, look)]
 

@@ -44,7 +44,7 @@ def loss_over_size(results: StudyResults) -> list[Picture]:
     left.xaxis.set_major_formatter(FuncFormatter(lambda count, _: short_count(count).replace(".0 ", " ")))
     best = last.loc[last.validation_loss_nats.idxmin()]
     sentence = (
-        f"The single model with the lowest loss is one of {best.label}: {best.validation_loss_nats:.2f} nats with "
+        f"The lowest loss of a single model is {best.validation_loss_nats:.2f} nats, that of {best.label} with "
         f"{short_count(best.parameters)} parameters and {best.training_flops:.1e} floating-point operations."
     )
     look = "Each dot and line is a model: the lower, the better it predicts; the farther left, the less it took."

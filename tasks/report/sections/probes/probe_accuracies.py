@@ -18,7 +18,8 @@ _FIGURE = FigureOfEachModel(
     "probes",
     ("probes",),
     look=(
-        "Bars to the right are what the best head tells beyond guessing; bars to the left, where guessing does better."
+        "Bars to the right are what the best head tells beyond the best baseline; bars to the left, where a baseline"
+        " does better: a guess, or a probe of random labels."
     ),
     why_none="no model has heads that were probed",
 )

@@ -70,10 +70,10 @@ def _beside_composition(edges: DataFrame, circuits: Sequence[Mapping[str, Any]],
     patched, composed = {*into.writer}, {*circuit["writers"]}
     what = f"the {_SIDES[circuit['kind']]} of {circuit['reader']}"
     if patched == composed:
-        return f" Composition and removal name the same writers of {what}: {listed(sorted(composed))}."
+        return f" The induction circuit has the same writers of {what}: {listed(sorted(composed))}."
     parts = [
         f"{listed(sorted(only))} only {how}"
-        for only, how in ((patched - composed, "patching finds"), (composed - patched, "composition"))
+        for only, how in ((patched - composed, "patching finds"), (composed - patched, "the induction circuit has"))
         if only
     ]
     return f" Of the writers of {what}, {' and '.join(parts)}."

@@ -35,7 +35,7 @@ def _sentence(prompts: str, label: str, curves: DataFrame) -> str:
     random = curves[(curves.edges_by == "random") & (curves.fraction == small.fraction)].faithfulness
     return (
         f"On {prompts}, {small.fraction * 100:.0f} % of the edges of {label} make {small.faithfulness:.2f} of the "
-        f"difference; as many random ones {random.mean():z.2f}, and without them the model keeps "
+        f"difference; as many random ones {random.mean():z.2f}, and all others than these "
         f"{small.completeness:z.2f}. With helping edges alone it is at most {signed:.2f}."
     )
 

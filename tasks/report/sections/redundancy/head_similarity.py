@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from pandas import DataFrame
 
+from headstream.models.heads.paired_ablation import CHEAP_SHARE
 from headstream.models.nodes import Head
 from headstream.tasks.report.figures.by_model import FigureOfEachModel
 from headstream.tasks.report.figures.style import BLUE, GRID, INK, ORANGE, WIDTH, as_map, cells, tint
@@ -50,12 +51,16 @@ def _sentence(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> s
     """Which two heads are closest, how many clusters there are and how many pairs are redundant."""
     nearest = pairs.loc[pairs.jensen_shannon_distance.idxmin()]
     first, second = (Head(nearest[f"{which}_layer"], nearest[f"{which}_head"]) for which in ("first", "second"))
-    distance, tried = nearest.jensen_shannon_distance, pairs.is_redundant.dropna()
+    distance, tried = nearest.jensen_shannon_distance, pairs.dropna(subset=["is_redundant"])
     told = [f"In {label}, {first} and {second} attend most alike (distance {distance:.2f})."]
     if cluster_of:
         n_clusters = counted(len(set(cluster_of.values())), "cluster")
         told.append(f"Its {len(cluster_of)} heads fall into {n_clusters} (those of two or more are outlined).")
-    redundant = f"Redundant pairs (in orange): {tried.sum()} of {len(tried)} tried."
+    cheap = int((tried.costlier_share < CHEAP_SHARE).sum())
+    redundant = (
+        f"Redundant pairs (in orange): {tried.is_redundant.sum()} of {len(tried)} tried, of which"
+        f" {cheap or 'none'} could be: without either head the loss rises by under {CHEAP_SHARE:.0%}."
+    ).replace("%", "\u00a0%")
     return " ".join([*told, redundant if len(tried) else "Whether pairs are redundant was not measured."])
 
 
