@@ -155,4 +155,5 @@ def nothing_in(claim: Claim) -> str:
     """Says that what the SELECT reads, besides the models, holds no value."""
     inner = {"cells", "models", *re.findall(r"(\w+) AS \(", claim.select)}
     read = dict.fromkeys(re.findall(r"\b(?:FROM|JOIN) (\w+)", claim.select))
-    return f"no values in {', '.join(name for name in read if name not in inner) or 'cells'}"
+    tables = [name for name in read if name not in inner] or ["cells"]
+    return f"no values in the {'tables' if len(tables) > 1 else 'table'} {', '.join(tables)}"

@@ -357,7 +357,7 @@ def test_every_study_and_claim_has_a_row_and_a_finding(database):
     )
     assert finding("paths-sum/holds", "direct-is-bigram") == ("not tested", "lacks models of zero layers")
     assert finding("paths-sum/holds", "terms-add")[1] == f"lacks {CLAIMS['terms-add'].lacks}"
-    assert finding("heads-redundant/undecided", "paths-sum")[1] == "no values in identities"
+    assert finding("heads-redundant/undecided", "paths-sum")[1] == "no values in the table identities"
     in_short = "SELECT self_checks, banner FROM claims_in_short ORDER BY study"
     assert connection.execute(in_short).fetchall() == [(None, None), ("1 of 1 pass", None)]
 
