@@ -12,6 +12,7 @@ from headstream.tasks.graph.artifact_specs import record_spec
 from headstream.tasks.report.comparison import (
     Metric,
     Summary,
+    _flat,
     by_chance,
     claim_changes,
     config_changes,
@@ -43,6 +44,15 @@ BEFORE = Summary(
 
 def with_metrics(*metrics: Metric) -> Summary:
     return replace(BEFORE, metrics=list(metrics))
+
+
+def test_more_seeds_are_one_change():
+    def so_far(**looks):
+        return dict(_flat({"until_decided": {"at_most": 9, "so_far": looks}}))
+
+    assert so_far() == {"until_decided.at_most": 9, "seeds of each kind so far": "3"}
+    assert so_far(one=5, two=5)["seeds of each kind so far"] == "5"
+    assert so_far(one=5, two=3)["seeds of each kind so far"] == "3 to 5"
 
 
 def test_a_metric_moves_if_its_difference_leaves_its_own_interval():
