@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from headstream.tasks.report.differences import Difference, difference
 from headstream.tasks.results.study_results import StudyResults
-from headstream.tasks.study.until_decided import FIRST_LOOK
 from headstream.tasks.words.markdown import with_spread
 
 MAX_LISTED_CHANGES = 8
@@ -204,8 +203,8 @@ def _different(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str)
 def _flat(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
     """The leaves of nested dicts by their place; the name and the question aren't settings."""
     if place == "until_decided.so_far":
-        looks = sorted({*value.values()}) or [FIRST_LOOK]
-        yield "seeds of each kind so far", str(looks[0]) if looks[0] == looks[-1] else f"{looks[0]} to {looks[-1]}"
+        if looks := sorted({*value.values()}):  # none before the first look
+            yield "seeds of each kind so far", " to ".join(str(n) for n in dict.fromkeys((looks[0], looks[-1])))
     elif isinstance(value, dict):
         for key, inner in value.items():
             if place or key not in ("name", "question"):
