@@ -23,7 +23,7 @@
 -- score: composition of the reader with the first writer, 0..1
 -- z: distance of score from chance, standard deviations of score^2
 -- z_rank: rank of the first writer's z among all heads with which the reader could compose so; 1 is the highest; z that agree to a tenth share it
--- also_compose: heads that compose so with the reader, significantly, but aren't its writers: they don't attend to what a writer must, or removing them changes little; the highest z first
+-- also_compose: heads that compose so with the reader, significantly, but aren't its writers: they don't attend to what a writer must, or removing them changes little; the highest z first; NULL if compositions were not measured
 -- matching_eigenvalues: eigenvalue score of the reader's QK circuit if its keys read the first writer alone, -1..1: 1 looks for the query's token; NULL for kind Q
 -- matches: whether matching_eigenvalues reaches clear_eigenvalues()
 -- score_share: share of the variance of the reader's attention scores that comes from its keys (K) or queries (Q) reading the writers
@@ -127,12 +127,17 @@ joined AS (
     GROUP BY members.model_id, members.layer, members.head
 ),
 composing AS (
-    SELECT composed.model_id, reader_layer AS layer, reader_head AS head, list(label ORDER BY z DESC, label) AS also_compose
+    SELECT
+        composed.model_id,
+        reader_layer AS layer,
+        reader_head AS head,
+        coalesce(
+            list(label ORDER BY z DESC, label) FILTER (significant AND NOT list_contains(writers, label)), []
+        ) AS also_compose
     FROM composed
     JOIN circuits
         ON (circuits.model_id, circuits.kind, circuits.layer, circuits.head)
         = (composed.model_id, composed.kind, composed.reader_layer, composed.reader_head)
-    WHERE significant AND NOT list_contains(writers, label)
     GROUP BY ALL
 ),
 score_shares AS (
@@ -176,7 +181,7 @@ SELECT
     score,
     writer_z[1] AS z,
     z_rank,
-    coalesce(also_compose, []) AS also_compose,
+    also_compose,
     joined.matching_eigenvalues,
     joined.matching_eigenvalues >= clear_eigenvalues() AS matches,
     score_share,
