@@ -1,6 +1,7 @@
 """The command `headstream watch`: shows a study that runs in another process."""
 
-import signal
+import os
+import sys
 import time
 from contextlib import nullcontext
 
@@ -117,9 +118,10 @@ def _watch(name: str, server: PageServer | None, console: Console) -> int:
     code = _print_outcome(name, console)
     if server and code == 0:
         server.show(places.report_folder(name) / EXPLORER, "done")
-        print(f"Explorer: {server.address}, until Ctrl-C", flush=True)  # a console would repeat what Ctrl-C cuts short
+        # without a buffer, which would repeat what a signal cuts short
+        os.write(sys.stdout.fileno(), f"Explorer: {server.address}, until Ctrl-C\n".encode())
         while True:
-            signal.pause()
+            time.sleep(REFRESH_SECONDS)  # a pause would miss a signal that came just before it
     return code
 
 
