@@ -17,10 +17,8 @@ from claimed_studies import (
     sparse_is_linear,
 )
 from decided_claims import CLAIMS, fill, row_of
-from empty_warehouse import empty_warehouse
 
-from headstream.tasks.results import claims
-from headstream.tasks.results.claim_values import Value, keep_cells
+from headstream.tasks.results.claim_values import Value
 from headstream.tasks.results.claim_verdicts import BEYOND_SEEDS, of_configuration, with_error_over_text
 from headstream.tasks.results.claims import decide, insert_claims, lacking_for_claims
 from headstream.tasks.results.configurations import depends_on, named
@@ -31,56 +29,61 @@ BY_SEEDS = [claim_id for claim_id in DECIDED if not CLAIMS[claim_id].rule.every]
 DESCRIBED = [claim_id for claim_id, claim in CLAIMS.items() if not claim.rule]
 
 
-def invented() -> tuple[dict[str, Tables], dict[str, list[float]]]:
-    """For each claim the studies `<claim>/holds`, `/fails`, `/undecided`, `/alone`, `/unmeasured`, and their values."""
+class World(NamedTuple):
+    """What claims say of invented studies, by claim and kind of study."""
+
+    decided: dict[tuple[str, str], dict]
+    lacks: dict[tuple[str, str], str | None]
+    values: dict[tuple[str, str], list[float]]
+
+
+@pytest.fixture(scope="module")
+def world(empty, tmp_path_factory):
+    """Of each claim the studies `holds`, `fails`, `undecided`, `alone` and `unmeasured`, in one warehouse."""
+    decided, lacks, values = {}, {}, {}
+    for claim_id in CLAIMS:
+        empty.begin()
+        studies, values_of = invented(claim_id)
+        values |= {(claim_id, kind): wish for kind, wish in values_of.items()}
+        fill(empty, tmp_path_factory.mktemp("world"), *studies.values())
+        for row, _ in decide(empty, [CLAIMS[claim_id]], *values_of, "unmeasured"):
+            decided[claim_id, row["study"]] = row
+        for kind in ("unmeasured", "alone") if claim_id in BY_SEEDS else ("unmeasured",):
+            lacks[claim_id, kind] = lacking_for_claims(empty, [CLAIMS[claim_id]], kind)[claim_id]
+        empty.rollback()
+    empty.begin()
+    fill(empty, tmp_path_factory.mktemp("lacking"), *lacking_models())
+    for row, _ in decide(empty, list(CLAIMS.values()), "no-heads", "one-layer", "nowhere"):
+        decided[row["claim_id"], row["study"]] = row
+    for claim_id, lack in lacking_for_claims(empty, list(CLAIMS.values()), "nowhere").items():
+        lacks[claim_id, "nowhere"] = lack
+    empty.rollback()
+    return World(decided, lacks, values)
+
+
+def invented(claim_id: str) -> tuple[dict[str, Tables], dict[str, list[float]]]:
+    """A claim's studies, and another whose models are all of theirs; and the values that each was given."""
+    case = CASES[claim_id]
+    wished = {"holds": case.holds, "fails": case.fails, "undecided": case.undecided, "alone": case.holds[:1]}
     studies, values = {}, {}
-    for claim_id, case in CASES.items():
-        wished = {"holds": case.holds, "fails": case.fails, "undecided": case.undecided, "alone": case.holds[:1]}
-        for kind, wish in wished.items():
-            name = f"{claim_id}/{kind}"
-            studies[name], values[name] = case.tables(name, wish)
-        measured, _ = case.tables(f"{claim_id}/unmeasured", case.holds)
-        bare = {name: rows for name, rows in measured.items() if name in ("studies", "study_models", "models")}
-        studies[measured.study] = Tables(measured.study)
-        studies[measured.study] |= bare
+    for kind, wish in wished.items():
+        studies[kind], values[kind] = case.tables(kind, wish)
+    measured, _ = case.tables("unmeasured", case.holds)
+    studies["unmeasured"] = Tables("unmeasured")
+    studies["unmeasured"] |= {name: measured[name] for name in ("studies", "study_models", "models")}
+    sharing = Tables("sharing")  # elsewhere in its grid
+    for model in [row["model_id"] for study in studies.values() for row in study["models"]]:
+        sharing["study_models"].append({"study": "sharing", "model_id": model, "cell": "seed=0"})
+    return studies | {"sharing": sharing}, values
+
+
+def lacking_models() -> list[Tables]:
+    """Studies without the models that claims need."""
     other = Tables("no-heads")
     other.model(n_layers=0)
     one_layer = Tables("one-layer")
     one_layer.model(n_layers=1, feed_forward="gelu", d_mlp=64, normalization="layernorm")
-    sharing = Tables("sharing")  # everybody's models, elsewhere in its grid
-    for model in [row["model_id"] for study in studies.values() for row in study["models"]]:
-        sharing["study_models"].append({"study": "sharing", "model_id": model, "cell": "seed=0"})
-    return studies | {"no-heads": other, "one-layer": one_layer, "sharing": sharing}, values
-
-
-class World(NamedTuple):
-    """What claims say of invented studies that are all in one warehouse, by claim and kind of study."""
-
-    decided: dict[tuple[str, str], dict]
-    lacks: dict[tuple[str, str], str | None]
-    values: dict[str, list[float]]
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    studies, values = invented()
-    decided, lacks = {}, {}
-    with empty_warehouse() as connection, pytest.MonkeyPatch.context() as patched:
-        connection.execute("SET threads = 1")
-        fill(connection, tmp_path_factory.mktemp("world"), *studies.values())
-        keep_cells(connection)
-        patched.setattr(claims, "keep_cells", lambda connection: None)  # they stay the same for all that follows
-        for claim_id, claim in CLAIMS.items():
-            own = {f"{claim_id}/{kind}": kind for kind in ("holds", "fails", "undecided", "alone", "unmeasured")}
-            for row, _ in decide(connection, [claim], *own):
-                decided[claim_id, own[row["study"]]] = row
-            for kind in ("unmeasured", "alone") if claim_id in BY_SEEDS else ("unmeasured",):
-                lacks[claim_id, kind] = lacking_for_claims(connection, [claim], f"{claim_id}/{kind}")[claim_id]
-        for row, _ in decide(connection, list(CLAIMS.values()), "no-heads", "one-layer", "nowhere"):
-            decided[row["claim_id"], row["study"]] = row
-        for claim_id, lack in lacking_for_claims(connection, list(CLAIMS.values()), "nowhere").items():
-            lacks[claim_id, "nowhere"] = lack
-    return World(decided, lacks, values)
+    return [other, one_layer]
 
 
 # Every claim, with values that decide it
@@ -93,7 +96,7 @@ def test_every_claim_has_a_case():
 @pytest.mark.parametrize("kind", ["holds", "fails"])
 @pytest.mark.parametrize("claim_id", DECIDED)
 def test_the_worst_value_or_the_interval_over_seeds_decides(world, claim_id, kind):
-    found, values = world.decided[claim_id, kind], world.values[f"{claim_id}/{kind}"]
+    found, values = world.decided[claim_id, kind], world.values[claim_id, kind]
     verdict = kind.replace("holds", "passes") if CLAIMS[claim_id].kind == "self-check" else kind
     assert (found["verdict"], found.get("reason"), found["n"]) == (verdict, None, len(values))
     if CLAIMS[claim_id].rule.every:
@@ -125,7 +128,7 @@ def test_a_bar_within_the_interval_or_too_few_seeds_leave_it_undecided(world, cl
 
 @pytest.mark.parametrize("claim_id", DESCRIBED)
 def test_a_description_gives_a_number_beside_that_of_random_weights(world, claim_id):
-    found, values = world.decided[claim_id, "holds"], world.values[f"{claim_id}/holds"]
+    found, values = world.decided[claim_id, "holds"], world.values[claim_id, "holds"]
     mean = sum(values) / len(values)
     assert (found["verdict"], found["estimate"]) == ("described", pytest.approx(mean))
     assert found["control"] == (pytest.approx(RANDOM * mean) if CLAIMS[claim_id].control else None)
@@ -148,14 +151,8 @@ def test_without_its_models_or_measurements_it_is_not_tested(world, claim_id):
 @pytest.mark.parametrize("claim_id", CLAIMS)
 def test_a_verdict_does_not_change_with_other_studies(world, database, claim_id):
     connection, fill_in = database
-    study = f"{claim_id}/holds"
-    fill_in(invented_alone(study))
-    assert row_of(connection, CLAIMS[claim_id], study) == world.decided[claim_id, "holds"]
-
-
-def invented_alone(study: str) -> Tables:
-    claim_id, kind = study.split("/")
-    return CASES[claim_id].tables(study, getattr(CASES[claim_id], kind))[0]
+    fill_in(CASES[claim_id].tables("holds", CASES[claim_id].holds)[0])
+    assert row_of(connection, CLAIMS[claim_id], "holds") == world.decided[claim_id, "holds"]
 
 
 @pytest.mark.parametrize("claim_id", CLAIMS)
@@ -168,8 +165,8 @@ def test_what_a_study_could_decide_is_known_before_it_runs(world, claim_id):
 
 def test_a_share_of_models_needs_more_seeds_to_hold(database):
     connection, fill_in = database
-    fill_in(invented_alone("heads-redundant/undecided"))
-    lacks = lacking_for_claims(connection, list(CLAIMS.values()), "heads-redundant/undecided")
+    fill_in(CASES["heads-redundant"].tables("s", CASES["heads-redundant"].undecided)[0])
+    lacks = lacking_for_claims(connection, list(CLAIMS.values()), "s")
     assert lacks["heads-redundant"] == "9 seeds or more, to hold"  # 8 that all do exceed 8 that don't by 0.478 or more
 
 
@@ -341,7 +338,9 @@ def test_places_without_some_axes(database):
 
 def test_every_study_and_claim_has_a_row_and_a_finding(database):
     connection, fill_in = database
-    fill_in(invented_alone("paths-sum/holds"), invented_alone("heads-redundant/undecided"))
+    redundant = CASES["heads-redundant"]
+    fill_in(CASES["paths-sum"].tables("sums", CASES["paths-sum"].holds)[0])
+    fill_in(redundant.tables("redundant", redundant.undecided)[0])
     insert_claims(connection)
     assert connection.execute("SELECT count(*) FROM claims").fetchone() == (2 * len(CLAIMS),)
     findings = "SELECT verdict, finding FROM claim_findings WHERE study = ? AND claim_id = ?"
@@ -349,15 +348,15 @@ def test_every_study_and_claim_has_a_row_and_a_finding(database):
     def finding(study: str, claim_id: str) -> tuple:
         return connection.execute(findings, [study, claim_id]).fetchone()
 
-    assert finding("paths-sum/holds", "paths-sum") == ("passes", "9e-5 standard deviations, 2 models")
-    assert finding("heads-redundant/undecided", "heads-redundant") == (
+    assert finding("sums", "paths-sum") == ("passes", "9e-5 standard deviations, 2 models")
+    assert finding("redundant", "heads-redundant") == (
         "undecided",
         "1 (0.262 to 1) share of models, trained minus untrained, 5 seeds; 0 for random weights; "
         "5 seeds can't show it of a share of models, even if all agree; 9 could",
     )
-    assert finding("paths-sum/holds", "direct-is-bigram") == ("not tested", "lacks models of zero layers")
-    assert finding("paths-sum/holds", "terms-add")[1] == f"lacks {CLAIMS['terms-add'].lacks}"
-    assert finding("heads-redundant/undecided", "paths-sum")[1] == "no values in the table identities"
+    assert finding("sums", "direct-is-bigram") == ("not tested", "lacks models of zero layers")
+    assert finding("sums", "terms-add")[1] == f"lacks {CLAIMS['terms-add'].lacks}"
+    assert finding("redundant", "paths-sum")[1] == "no values in the table identities"
     in_short = "SELECT self_checks, banner FROM claims_in_short ORDER BY study"
     assert connection.execute(in_short).fetchall() == [(None, None), ("1 of 1 pass", None)]
 
