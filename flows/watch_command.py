@@ -1,7 +1,5 @@
 """The command `headstream watch`: shows a study that runs in another process."""
 
-import os
-import sys
 import time
 from contextlib import nullcontext
 
@@ -118,8 +116,7 @@ def _watch(name: str, server: PageServer | None, console: Console) -> int:
     code = _print_outcome(name, console)
     if server and code == 0:
         server.show(places.report_folder(name) / EXPLORER, "done")
-        # without a buffer, which would repeat what a signal cuts short
-        os.write(sys.stdout.fileno(), f"Explorer: {server.address}, until Ctrl-C\n".encode())
+        console.print(Text(f"Explorer: {server.address}, until Ctrl-C"))
         while True:
             time.sleep(REFRESH_SECONDS)  # a pause would miss a signal that came just before it
     return code

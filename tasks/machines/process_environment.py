@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from headstream.tasks.errors import UserError, WorkError
+from headstream.tasks.machines.stopping import StopRequested
 
 THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
@@ -107,7 +108,8 @@ class Notices(FileIO):
 class Output(FileIO):
     """A descriptor to print to, which loses nothing in silence.
 
-    Writing to it ends the program, with the exit code of SIGPIPE, once nobody reads what it prints.
+    Writing to it ends the program, with the exit code of SIGPIPE, once nobody reads what it prints. After a signal that
+    came while something was written nothing more is.
 
     Raises:
         WorkError: by writing, if it was closed from the beginning, or its disk is full.
@@ -129,6 +131,9 @@ class Output(FileIO):
             raise SystemExit(128 + signal.SIGPIPE) from None
         except OSError as error:
             raise WorkError(f"the output can't be written: {error.strerror}. Send it elsewhere.") from error
+        except (KeyboardInterrupt, StopRequested):  # how much of it was written isn't known: it could be told twice
+            self.give_up()
+            raise
 
     def give_up(self) -> None:
         """Discard what is still written: Python would end with an error of its own when it exits."""

@@ -1,20 +1,26 @@
 """A command in surroundings that nobody would wish for."""
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from io import BufferedWriter
 from pathlib import Path
 from urllib.request import proxy_bypass
 
 import pytest
 
 from headstream.tasks.machines.process_environment import (
+    Output,
     bypass_proxies,
     choose_prefect_home,
     isolate_child_processes,
     tolerate_warnings,
 )
+from headstream.tasks.machines.stopping import StopRequested, raising_on_signals
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -117,6 +123,24 @@ def test_a_reader_that_goes_away_ends_a_command_that_prints_on():
 
 
 @pytest.mark.process
+def test_what_a_signal_cuts_short_is_not_written_again():
+    """More than a pipe holds: a part has been written when the signal comes, and the buffer doesn't know."""
+    reader, writer = os.pipe()
+    told = "".join(f"{i}\n" for i in range(30_000)).encode()
+    signals = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM))
+    with ThreadPoolExecutor(1) as threads, open(reader, "rb") as pipe:
+        with raising_on_signals(), BufferedWriter(Output(writer), len(told)) as stream:
+            stream.write(told)
+            signals.start()
+            with pytest.raises(StopRequested):
+                stream.flush()
+            written = threads.submit(pipe.read)
+            stream.flush()
+        os.close(writer)
+        assert len(written.result()) > 0
+        assert told.startswith(written.result())
+
+
 def test_a_folder_that_was_removed_is_refused_in_one_line(tmp_path):
     (tmp_path / "gone").mkdir()
     command = f"cd gone; rmdir ../gone; {Path(sys.executable).parent}/headstream studies"
