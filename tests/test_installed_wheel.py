@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -11,9 +10,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from prefect_database import put_prefect_database, shared_folder
 from tiny import tiny_text
 from waiting import until
 
+from headstream.tasks import places
 from headstream.tasks.machines.services import free_port
 from headstream.tasks.places import ROOT
 
@@ -49,7 +50,7 @@ passage_tokens = 6
 class Installed:
     """A virtual environment with the wheel, beside the packages of this one that Headstream needs."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, shared: Path) -> None:
         self.folder = folder
         ours = ("HEADSTREAM_", "PREFECT_", "PYTHONPATH")
         clean = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
@@ -68,10 +69,11 @@ class Installed:
         self.elsewhere = folder / "elsewhere"
         self.elsewhere.mkdir()
         variables = {"XDG_DATA_HOME": str(folder / "data"), "XDG_CACHE_HOME": str(folder / "cache")}
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
-        if (made := cache / "headstream").is_dir():  # Prefect's database: to make another takes twenty seconds
-            shutil.copytree(made, folder / "cache" / "headstream")
         self.environment = clean | variables
+        (prefect,) = self(
+            "python", "-c", f"from {places.__name__} import prefect_cache; print(prefect_cache())"
+        ).split()
+        put_prefect_database(shared, Path(prefect))
 
     def __call__(self, *command: str | Path) -> str:
         """What a program of the environment prints, run from elsewhere."""
@@ -85,7 +87,7 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory) -> Installed:
-    return Installed(tmp_path_factory.mktemp("installed"))
+    return Installed(tmp_path_factory.mktemp("installed"), shared_folder(tmp_path_factory.getbasetemp()))
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +126,7 @@ def test_its_deployments_run_studies(installed, ran):
     port = free_port()
     address = f"http://127.0.0.1:{port}"
     said = installed.folder / "up.txt"
-    (made,) = (installed.folder / "cache" / "headstream").glob("prefect-*")  # a database, as in `Installed`
+    (made,) = (installed.folder / "cache" / "headstream").glob("prefect-*")  # that of `Installed`
     installed.environment["PREFECT_HOME"] = str(made)
     with said.open("wb") as out:
         command = [installed.bin / "headstream", "up", "--port", str(port)]

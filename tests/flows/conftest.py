@@ -24,14 +24,12 @@ def pytest_collection_modifyitems(items) -> None:
 
 @pytest.fixture(scope="module")
 def prefect_server(tmp_path_factory) -> None:
+    from prefect_database import shared_folder
     from shared_server import held_server
 
     if not RUNNING:
-        folder = tmp_path_factory.getbasetemp()
-        if "PYTEST_XDIST_WORKER" in os.environ:
-            folder = folder.parent  # that of all who run tests at the same time
         RUNNING.append(ExitStack())
-        RUNNING[0].enter_context(held_server(folder / "prefect"))
+        RUNNING[0].enter_context(held_server(shared_folder(tmp_path_factory.getbasetemp()) / "prefect"))
 
 
 @pytest.hookimpl(trylast=True)

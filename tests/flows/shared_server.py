@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-ADDRESS, USERS, DATABASE, LOG = "address", "users", "prefect.db", "server.log"
+ADDRESS, USERS, LOG = "address", "users", "server.log"
 
 
 @contextmanager
@@ -56,12 +56,15 @@ def _address(folder: Path) -> str:
 
 
 def _start(folder: Path) -> None:
+    from prefect_database import put_prefect_database
+
     from headstream.flows.prefect_server import EPHEMERAL, server_command
     from headstream.tasks.machines.services import free_port
 
+    put_prefect_database(folder.parent, folder)
     port = free_port()
     (folder / ADDRESS).write_text(f"http://127.0.0.1:{port}/api")
-    database = {"PREFECT_SERVER_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{folder / DATABASE}"}
+    database = {"PREFECT_SERVER_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{folder / 'prefect.db'}"}
     command = [sys.executable, __file__, folder, *server_command(port)]
     subprocess.run(command, env=os.environ | EPHEMERAL | database, stdin=subprocess.DEVNULL, check=True)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from prefect_database import put_prefect_database, shared_folder
 from waiting import until
 
 from headstream.flows import command_line
@@ -87,8 +88,9 @@ def hostile(tmp_path_factory, own_modules):
 
 
 @pytest.fixture(scope="module")
-def smoke(home, hostile):
+def smoke(home, hostile, tmp_path_factory):
     """A run of it, wherever it is typed; and what another terminal shows of that."""
+    put_prefect_database(shared_folder(tmp_path_factory.getbasetemp()), places.prefect_folder())
     command = [str(Path(sys.executable).parent / "headstream"), "watch", "smoke", "--wait"]
     environment = {**os.environ, "HEADSTREAM_HOME": str(home)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as watch:

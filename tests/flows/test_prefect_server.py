@@ -14,6 +14,7 @@ import httpx
 import psutil
 import pytest
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+from prefect_database import put_prefect_database, shared_folder
 from waiting import until
 
 from headstream.flows import prefect_server
@@ -75,7 +76,9 @@ def test_a_temporary_server_that_does_not_start_is_not_waited_for(monkeypatch, t
         server.result(timeout=60)
 
 
-def test_a_temporary_server_answers_and_ends_with_the_block():
+def test_a_temporary_server_answers_and_ends_with_the_block(tmp_path, tmp_path_factory):
+    put_prefect_database(shared_folder(tmp_path_factory.getbasetemp()), tmp_path)
+
     async def used():
         with temporary_settings({PREFECT_API_URL: None}), starting_server() as server:
             server.result()
