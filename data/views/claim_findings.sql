@@ -11,9 +11,14 @@ WITH in_words AS (
         format('{:.3g} to {:.3g}', estimate_low, estimate_high) AS ends,
         n || ' ' || if(n = 1, rtrim(over, 's'), over) AS values_of,
         if(most > n, ' or more', '') AS more,
-        coalesce(' (at the look at ' || look || ')', '') AS at_look
+        coalesce(' (at the look at ' || look || ')', '') AS at_look,
+        coalesce(' of ' || only_one, '') AS of_which
     FROM claims
-    LEFT JOIN (SELECT study, claim_id, max(n) AS most FROM claim_configurations GROUP BY ALL) USING (study, claim_id)
+    LEFT JOIN (
+        SELECT study, claim_id, max(n) AS most, if(count(*) = 1, any_value(nullif(configuration, 'all else alike')), NULL) AS only_one
+        FROM claim_configurations
+        GROUP BY ALL
+    ) USING (study, claim_id)
 )
 SELECT
     study,
@@ -27,7 +32,7 @@ SELECT
                 THEN concat(value, ' (' || ends || ' over ', n_configurations, ' configurations)', ' ' || unit, ', ', values_of, ' each', at_look)
             WHEN n_configurations > 1
                 THEN concat(ends, ' ' || unit, ', ', n_configurations, ' configurations of ', values_of, more, at_look)
-            WHEN n > 0 THEN concat(value, bounds, ' ' || unit, ', ', values_of, at_look)
+            WHEN n > 0 THEN concat(value, bounds, ' ' || unit, ', ', values_of, of_which, at_look)
         END,
         format('{:.3g} for random weights', control),
         reason

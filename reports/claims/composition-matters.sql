@@ -1,5 +1,5 @@
 -- statement: two layers learn in context what one layer with as many heads, from as many tokens, doesn't:
---   repeat_gain is higher
+--   repeat_gain is higher by over 0.2 nats
 -- source: elhage-2021, Two-Layer Attention-Only Transformers
 -- texts: composition
 -- needs: EXISTS (

@@ -1,5 +1,5 @@
 -- kind: description
--- statement: among bigrams that are equally likely, by how much the direct path's logit changes for each logit by which the
+-- statement: in models of one layer, among bigrams that are equally likely, by how much the direct path's logit changes for each logit by which the
 --   mean of all else is higher; below 0 for any two parts of logits that fit bigrams together
 -- source: elhage-2021, The Path Expansion Trick
 -- texts: one-layer

@@ -1,4 +1,5 @@
--- statement: some heads come to repeat others: more models than before training have a redundant pair
+-- statement: some heads come to repeat others: the share of models with a redundant pair exceeds that before training by
+--   over 0.5
 -- source: michel-2019, 3 Are All Attention Heads Important?
 -- texts: parallel-heads
 -- needs: total_heads > 1 AND measures($study, 'redundancy')

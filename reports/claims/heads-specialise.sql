@@ -1,5 +1,5 @@
--- statement: heads take on different roles that come again in other seeds: on average a head attends more like its match in another
---   seed than like the nearest other head of its own layer (Jensen-Shannon distance)
+-- statement: heads take on different patterns of attention, which come again in other seeds: on average a head attends more like
+--   its match in another seed than like the nearest other head of its own layer (Jensen-Shannon distance)
 -- source: voita-2019, 5 Characterizing heads
 -- texts: multi-head, parallel-heads
 -- needs: n_layers > 0 AND n_heads > 1 AND measures($study, 'redundancy')

@@ -1,5 +1,5 @@
 -- kind: description
--- statement: how much of what the first layer's heads write is left in the final stream: their median persistence
+-- statement: the median persistence of what the first layer's heads write: 1 where the final stream still has it as it was written
 -- source: elhage-2021, Subspaces and Residual Stream Bandwidth
 -- texts: composition
 -- needs: n_layers > 1 AND heads_per_layer[1] > 0

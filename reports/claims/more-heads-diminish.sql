@@ -1,5 +1,5 @@
--- statement: more heads help, with diminishing returns: loss falls from 1 head to 8, more from 1 to 2 than from 4 to
---   8
+-- statement: more heads a layer help, with diminishing returns: from 1 to 8 heads a layer loss falls, and from 1 to 2 by
+--   more than from 4 to 8
 -- source: parallel-heads, Impacto do Número de Cabeças no Desempenho e Interpretabilidade
 -- needs: EXISTS (
 --     SELECT 1 FROM cells WHERE n_layers > 0 GROUP BY without_axes(cell, 'n_heads')

@@ -1,5 +1,5 @@
--- statement: the factored form of heads forces wrong skip-trigrams on them as they learn: more heads than before
---   training have one or more among their strongest 20
+-- statement: the factored form of heads forces wrong skip-trigrams on them as they learn: the share of heads with
+--   one or more among their strongest 20 exceeds that before training by over a quarter
 -- source: elhage-2021, Skip-Trigram “Bugs”
 -- texts: one-layer
 -- needs: total_heads > 0

@@ -1,4 +1,5 @@
--- statement: virtual heads add little in two-layer models: paths through two heads against paths through one
+-- statement: virtual heads add little in two-layer models: paths through two heads lower the loss by less than a fifth of
+--   what paths through one do
 -- source: elhage-2021, Term Importance Analysis
 -- texts: composition
 -- needs: n_layers = 2 AND total_heads > 1

@@ -1,4 +1,5 @@
--- statement: weight magnitude is a usable importance: its ranks agree with those of ablation (Spearman)
+-- statement: weight magnitude is a usable importance in models of 16 heads or more: its ranks agree with those of
+--   ablation (Spearman)
 -- source: parallel-heads, Impacto do Número de Cabeças na Complexidade e Desempenho
 -- needs: total_heads >= 16 AND measures($study, 'importance')
 -- lacks: models of 16 heads or more, or the stage importance

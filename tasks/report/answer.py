@@ -148,7 +148,7 @@ def _formation(best: Group) -> str:
     first, last = short_count(best["formed_from_tokens"]), short_count(best["formed_by_tokens"])
     where, its, of_seed = f"between the checkpoints at {first} and {last} tokens", "that", ""
     if n > 1:
-        where = f"in {n_formed} of {n} seeds, between checkpoints from {first} to {last} tokens"
+        where = f"in {n_formed} of {n} seeds, in each at some time between {first} and {last} tokens"
         its, of_seed = "its own", f"in seed {best['typical_seed']}, "
     share = best["in_context_learning_share"]
     more = "" if best["has_ended"] is not False else f"; {of_seed}its rise had not ended when training did"
@@ -176,7 +176,7 @@ def _briefly(group: Group) -> str:
     if not group["total_heads"]:
         return f"{group['label']} has no heads ({gain})"
     n_with, n = group["n_with_induction_head"], group["n_models"]
-    found = f"has an induction head in {n_with} of {n} seeds" if n_with else "has none"
+    found = f"has an induction head in {n_with} of {n} seeds" if n_with else "has no induction head"
     return f"{group['label']} {found} (best head {mean_of(group, SCORE)}, {gain})"
 
 

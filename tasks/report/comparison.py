@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from headstream.tasks.report.differences import Difference, difference
+from headstream.tasks.report.sentences import counted
 from headstream.tasks.results.study_results import StudyResults
 from headstream.tasks.words.markdown import with_spread
 
@@ -111,7 +112,11 @@ def n_compared(before: Summary, after: Summary) -> int:
 def by_chance(before: Summary, after: Summary) -> str:
     """How many metrics of equal models would differ beyond an interval; nothing if none has one."""
     n = sum(new.minus(old) is not None for _, old, new in _pairs(before, after))
-    return f"Metrics with 95 % intervals: {n}; by chance alone, {n / 20:.1f} of them would differ." if n else ""
+    return (
+        f"With 95 % intervals in both: {counted(n, 'metric')}; by chance alone, up to {n / 20:.1f} would differ."
+        if n
+        else ""
+    )
 
 
 def claim_changes(before: Summary, after: Summary) -> list[Change]:

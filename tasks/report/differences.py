@@ -52,14 +52,15 @@ class Extreme(NamedTuple):
             return ""
         if not self.is_tested:
             return ONE_SEED
-        named = " or ".join(self.ties)
-        if len(self.ties) > _MAX_NAMED:
-            named = "any other" if len(self.ties) == self.n_others else f"{len(self.ties)} of {self.n_others} others"
-        told = f", which can't be told from {named}"
-        if self.each or self.n_others == 1:
-            return told
-        others = "both" if self.n_others == 2 else f"all {self.n_others}"
-        return f"{told} when {others} others are compared with it"
+        if len(self.ties) == self.n_others > 1:
+            told = ", though no difference from another is significant"
+        elif len(self.ties) == 1:
+            told = f", though its difference from {self.ties[0]} isn't significant"
+        else:
+            many = len(self.ties) > _MAX_NAMED
+            named = f"{len(self.ties)} of {self.n_others} others" if many else " and ".join(self.ties)
+            told = f", though its differences from {named} aren't significant"
+        return told if self.each or self.n_others == 1 else f"{told} (corrected for {self.n_others} comparisons)"
 
 
 def difference(values: ValueBySeed, others: ValueBySeed) -> Difference | None:

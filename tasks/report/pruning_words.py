@@ -55,9 +55,11 @@ def _gains(losses: Sequence[ValueBySeed]) -> str:
     a, b, c, d = losses[0], losses[1], losses[-2], losses[-1]
     seeds = a.keys() & b.keys() & c.keys() & d.keys()
     shrinking = mean_difference([(a[s] - b[s]) - (c[s] - d[s]) for s in seeds])
-    trend = "whether gains shrink can't be told"
+    trend = "whether it gains less can't be told"
     if shrinking and abs(shrinking.mean) > shrinking.ci95:
-        trend = "gains shrink" if shrinking.mean > 0 else "gains grow"
+        trend = "it gains less" if shrinking.mean > 0 else "it gains more"
+    if last and last.mean < -last.ci95:
+        return f"the first step gains {_gain(first)}, and the last loses {-last.mean:.3f} ± {last.ci95:.3f} nats"
     return f"the first step gains {_gain(first)}, the last {_gain(last)}: {trend}"
 
 

@@ -29,7 +29,7 @@ from headstream.tasks.results.intervals import (
 from headstream.tasks.study.until_decided import LOOKS
 
 AS_RANDOM = "holds, as for random weights"
-BEYOND_SEEDS = "the interval holds the bar, by the error over the text that all seeds share alone"
+BEYOND_SEEDS = "the error over the text, which all seeds share, is by itself enough for the interval to hold the bar"
 MIN_CHANCE = 1e-9  # below which a p-value isn't told
 MAX_SEEDS = 100  # that agreeing models are asked for, before a plan gives up
 
@@ -254,12 +254,12 @@ def _agreement(parts: Sequence[Row]) -> tuple[str, str | None]:
     """The verdict that configurations come to, and why."""
     decided = [part for part in parts if part["verdict"] != "undecided"]
     verdicts = {part["verdict"] for part in decided}
+    where = depends_on({part["place"]: part["verdict"] for part in parts}) if decided else None
     if len(verdicts) > 1:
-        return "depends", depends_on({part["place"]: part["verdict"] for part in parts})
+        return "depends", where
     if verdicts and 2 * len(decided) > len(parts):
-        (verdict,) = verdicts
-        return verdict, None if len(decided) == len(parts) else f"in {len(decided)} of {len(parts)} configurations"
+        return verdicts.pop(), None if len(decided) == len(parts) else where
     reasons = sorted({part["reason"] for part in parts if part["reason"]})
-    if verdicts:
-        reasons.append(f"{verdicts.pop()} in {len(decided)} of {len(parts)} configurations")
+    if where:
+        reasons.append(where)
     return "undecided", "; ".join(reasons)

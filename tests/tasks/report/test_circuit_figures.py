@@ -140,8 +140,8 @@ def test_paths_have_bars_as_long_as_their_effects(results):
     two, one = draw("path_term_bars", results)
     assert two.sentence == (
         "Added order by order, the paths of 2L4H lower its loss by 2.00 nats (the direct path), 0.50 nats (through "
-        "1 head) and 0.12 nats (through 2 heads). The single path that lowers it most is L0H0 (0.30); 0 of 24 "
-        f"estimates are below 0. {24 - MAX_PATHS} paths with smaller effects are not drawn."
+        "1 head) and 0.12 nats (through 2 heads). Of paths through heads the one that lowers it most is L0H0 (0.30); 0 "
+        f"of 24 estimates are below 0. {24 - MAX_PATHS} paths with smaller effects are not drawn."
     )
     left, right = two.figure.axes
     assert [bar.get_width() for bar in left.patches] == [2, 0.5, 0.125]

@@ -52,7 +52,7 @@ def test_the_lowest_is_not_told_from_what_overlaps():
     losses = {"2": values(3.176, 3.162, 3.168), "8": values(2.623, 2.665, 2.603), "16": values(2.633, 2.639, 2.612)}
     lowest, highest = extreme(losses), extreme(losses, highest=True)
     assert lowest[:5] == ("16", pytest.approx(2.628), ["8"], 2, True)
-    assert lowest.reservation == ", which can't be told from 8 when both others are compared with it"
+    assert lowest.reservation == ", though its difference from 8 isn't significant (corrected for 2 comparisons)"
     assert highest[:5] == ("2", pytest.approx(3.1687, abs=1e-4), [], 2, True)
     assert highest.reservation == ""
     assert extreme({"a": {}, "b": {}}) is None
@@ -60,15 +60,16 @@ def test_the_lowest_is_not_told_from_what_overlaps():
 
 def test_many_ties_are_counted():
     groups = {name: values(1, 2, 3) for name in "abcde"}
-    together = " when all {} others are compared with it"
-    assert extreme(groups).reservation == ", which can't be told from any other" + together.format(4)
-    assert extreme(groups, each=True).reservation == ", which can't be told from any other"
+    together = " (corrected for {} comparisons)"
+    assert extreme(groups).reservation == ", though no difference from another is significant" + together.format(4)
+    assert extreme(groups, each=True).reservation == ", though no difference from another is significant"
     groups |= {"f": values(8, 9, 10)}
-    assert extreme(groups).reservation == ", which can't be told from 4 of 5 others" + together.format(5)
+    most = ", though its differences from 4 of 5 others aren't significant"
+    assert extreme(groups).reservation == most + together.format(5)
     three = extreme({name: groups[name] for name in "abc"})
-    assert three.reservation == ", which can't be told from b or c when both others are compared with it"
+    assert three.reservation == ", though no difference from another is significant (corrected for 2 comparisons)"
     two = extreme({name: groups[name] for name in "ab"})
-    assert two.reservation == ", which can't be told from b", "nothing else was compared"
+    assert two.reservation == ", though its difference from b isn't significant", "nothing else was compared"
     assert not extreme(groups).says_something
     assert extreme(groups, highest=True).says_something
 

@@ -262,7 +262,8 @@ def test_pieces_of_sentences():
     )
     three = {"a": {0: 1.0, 1: 1.1, 2: 1.2}, "b": {0: 2.0, 1: 2.1, 2: 2.2}, "c": {0: 1.9, 1: 2.1, 2: 2.2}}
     assert extremes(three) == (
-        "highest in b (2.10), which can't be told from c when both others are compared with it, and lowest in a (1.10)"
+        "highest in b (2.10), though its difference from c isn't significant (corrected for 2 comparisons),"
+        " and lowest in a (1.10)"
     )
     alike = three | {"a": {0: 1.8, 1: 2.1, 2: 2.2}}
     assert extremes(alike) == "at most 2.10, and at least 2.03"

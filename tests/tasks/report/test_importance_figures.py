@@ -84,7 +84,8 @@ def test_maps_have_a_panel_for_each_method(results):
     two, one = draw("importance_maps", results)
     assert two.sentence == (
         "By ablation_mean, the head of 2L4H that matters most is L0H0; "
-        f"{two.sentence.split('; ')[1].split()[0]} of {len(METHODS) - 1} other methods also rank L0H0 first."
+        f"{two.sentence.split('; ')[1].split()[0]} of {len(METHODS) - 3} scores that aren't ablations also rank L0H0"
+        " first."
     )
     maps, bar = two.figure.axes
     titles = [text.get_text() for text in maps.texts if not re.match(r"[-\d]|H\d", text.get_text())]
@@ -114,7 +115,7 @@ def test_methods_are_sorted_by_their_agreement(results, seeds, study):
     dots = next(line for line in axes.lines if len(line.get_xdata()) == len(METHODS) - 1)
     assert list(dots.get_xdata()) == sorted(dots.get_xdata(), reverse=True)
     assert "ablation_mean" not in [tick.get_text() for tick in axes.get_yticklabels()]
-    start = "In 2L4H, the rank correlation of other methods with ablation_mean over 8 heads{} is "
+    start = "In 2L4H, the rank correlation of scores that aren't ablations with ablation_mean over 8 heads{} is "
     assert picture.sentence.startswith(start.format(""))
     assert "which other seeds may change (an interval needs three)" in picture.sentence
     assert not re.search(r"ablation_(zero|resample)", picture.sentence)
@@ -128,7 +129,7 @@ def test_bars_of_ablation_have_intervals(results):
     two, _ = draw("ablations", results)
     assert two.sentence == (
         "Of the heads of 2L4H, L0H0 costs most if its mean replaces its output: 0.500 nats (0.490 to 0.510; no "
-        "other interval overlaps). For 2 of 8 heads, the 95 % interval of the cost holds 0 or less."
+        "other interval overlaps). For 2 of 8 heads, the 95 % interval of the cost reaches down to 0 or below."
     )
     axes = two.figure.axes[0]
     by_method = {bars.get_label(): bars for bars in axes.containers if bars.get_label() in ("zero", "mean", "resample")}
@@ -198,7 +199,7 @@ def test_loss_and_removable_heads_over_the_number_of_heads(seeds, results):
     assert drawn[1::2] == [[2.25] * 3 + [2.125] * 3, [1] * 3 + [2] * 3, [2] * 3 + [3] * 3], "a dot for each seed"
     assert len(left.containers) == 1, "intervals of the loss alone"
     assert picture.sentence.startswith("Dots are seeds and lines join their means (left) and medians (right)")
-    assert picture.sentence.endswith("On the thin line, all heads could be removed.")
+    assert picture.sentence.endswith("The thin line is where every head could be removed.")
 
 
 # Similar heads
@@ -208,8 +209,8 @@ def test_similar_heads_are_neighbours(results):
     two, one = draw("head_similarity", results)
     assert two.sentence == (
         "In 2L4H, L0H1 and L0H2 attend most alike (distance 0.10). Its 8 heads fall into 7 clusters (those of "
-        "two or more are outlined). Redundant pairs (in orange): 1 of 8 tried, of which 1 could be: without "
-        "either head the loss rises by under 1\u00a0%."
+        "two or more are outlined). Redundant pairs (in orange): 1 of 8 tried; in 1 of these each head alone "
+        "costs under 1\u00a0%, which such a pair needs."
     )
     axes = two.figure.axes[0]
     heads = [tick.get_text() for tick in axes.get_yticklabels()]
@@ -222,7 +223,7 @@ def test_similar_heads_are_neighbours(results):
     assert len([p for p in axes.patches if not p.get_gid()]) == 1 + 2, (
         "the one cluster of two heads, and the redundant pair, twice"
     )
-    assert "Redundant pairs (in orange): 0 of 1 tried, of which " in one.sentence
+    assert "Redundant pairs (in orange): 0 of 1 tried; in " in one.sentence
 
 
 def test_heads_that_attend_alike_lie_close_on_the_map(results):

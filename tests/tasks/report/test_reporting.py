@@ -164,7 +164,7 @@ def test_findings_come_right_after_the_answer_and_its_figures(quick):
     assert re.match(r"\d+ undecided</summary>\n\n- ", undecided)
     source = f"([Elhage et al. 2021, {framework}, Term Importance Analysis]({page}); [more]"
     assert f"; needs 3 seeds; must be &lt; 0.2 {source}" in undecided
-    assert "times random, 1 seed; 1 for random weights ([" in described
+    assert re.search(r"times random, 1 seed of 2 layers.*?; 1 for random weights \(\[", described)
     assert how.startswith("How they are decided; self-checks: 2 of 2 pass</summary>")
     assert (
         "more dimensions are written than the stream has: lacks models with heads and feed-forward layers" in untested
@@ -390,7 +390,7 @@ def test_numbers_of_the_answer_are_those_of_the_warehouse(warehouse, quick):
     window = f"between the checkpoints at {short_count(start_tokens)} and {short_count(end_tokens)} tokens"
     assert formed.startswith(f"It formed abruptly, {window}: ")
     assert f"{100 * share:.0f}\u00a0% of what training gains in context falls into that window" in formed
-    assert f"1L4H has none (best head {control:.2f}, repeat_gain 0.21 nats); 0L has no heads" in others
+    assert f"1L4H has no induction head (best head {control:.2f}, repeat_gain 0.21 nats); 0L has no heads" in others
     assert others.endswith(f"Validation loss, nats per token: 4.02 (0L); 2.78 (1L4H); {loss:.2f} (2L4H).")
     assert pruned.startswith("Of 8 heads of 2L4H, 3 can be removed at under 1\u00a0% more loss and 4 at under 5\u00a0%")
     assert circuit.startswith(f"Keys of {head} read {writer} (previous_token {previous:.2f}, z = ")
@@ -407,7 +407,7 @@ def test_no_induction_head_is_said_to_be_none(tmp_path):
     )
     assert not any("phase change" in line for line in lines), "a phase change of what isn't there"
     assert lines[1].startswith(
-        "The lowest induction score, which other seeds may change (an interval needs three): 1L5H has none (best head"
+        "The lowest induction score, which other seeds may change (an interval needs three): 1L5H has no induction head"
     )
 
 

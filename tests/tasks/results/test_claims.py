@@ -393,9 +393,9 @@ def test_shapes_are_not_pooled_but_what_the_verdict_depends_on_is_said(database)
 @pytest.mark.parametrize(
     ("effects", "verdict", "reason"),
     [
-        ({1: "good", 2: "good", 4: "wide"}, "holds", "in 2 of 3 configurations"),
-        ({1: "good", 2: "wide"}, "undecided", "the interval holds the bar; holds in 1 of 2 configurations"),
-        ({1: "good", 2: "two"}, "undecided", "needs 3 seeds; holds in 1 of 2 configurations"),
+        ({1: "good", 2: "good", 4: "wide"}, "holds", "holds at 1 and 2 heads a layer, undecided at 4"),
+        ({1: "good", 2: "wide"}, "undecided", "the interval holds the bar; holds at 1 head a layer, undecided at 2"),
+        ({1: "good", 2: "two"}, "undecided", "needs 3 seeds; holds at 1 head a layer, undecided at 2"),
         ({1: "two", 2: "two"}, "undecided", "needs 3 seeds"),
         ({1: "bad", 2: "bad"}, "fails", None),
         ({1: "bad", 2: "good", 4: "wide"}, "depends", "holds at 2 heads a layer, fails at 1, undecided at 4"),
@@ -458,9 +458,8 @@ def test_undertrained_models_are_named_and_decide_nothing(database):
         row["validation_loss_nats"] = 51.0  # bigrams lose 50
     fill_in(study)
     ((found, parts),) = decide(connection, [CLAIMS["virtual-heads-small"]], "s")
-    assert (found["verdict"], found["reason"]) == (
-        "undecided", "needs 3 seeds; holds in 1 of 2 configurations; undertrained: 2 of 3 seeds of 2 heads a layer",
-    )  # fmt: skip
+    where = "holds at 1 head a layer, undecided at 2; undertrained: 2 of 3 seeds of 2 heads a layer"
+    assert (found["verdict"], found["reason"]) == ("undecided", f"needs 3 seeds; {where}")
     assert [(part["n"], part["n_undertrained"]) for part in parts] == [(3, 0), (1, 2)]
 
 

@@ -17,7 +17,10 @@ from headstream.tasks.results.study_results import StudyResults
 _FIGURE = FigureOfEachModel(
     "path_terms",
     ("path_terms",),
-    look="How much of what the model knows goes straight through, through one head, and through two in a row.",
+    look=(
+        "By how much the loss falls as paths are added: first the one that goes straight through, then those through"
+        " one head, then those through two in a row. In another order each would come to something else."
+    ),
     why_none="no model has heads whose effect on the loss was measured",
 )
 MAX_PATHS = 10
@@ -55,9 +58,9 @@ def _sentence(label: str, told: DataFrame, n_small: int, paths: DataFrame) -> st
     weakest = not_drawn(len(paths) - MAX_PATHS, "path", "with smaller effects")
     held = " Normalisation keeps the scales that it has in the whole model." if paths.linearised.eq(True).any() else ""
     return (
-        f"Added order by order, the paths of {label} lower its loss by {listed(effects)}{left}. The single path that "
-        f"lowers it most is {best.term} ({best.loss_effect_nats:.2f}); {n_negative} of {len(paths)} estimates are "
-        f"below 0.{weakest}{held}"
+        f"Added order by order, the paths of {label} lower its loss by {listed(effects)}{left}. Of paths through heads"
+        f" the one that lowers it most is {best.term} ({best.loss_effect_nats:.2f}); {n_negative} of {len(paths)}"
+        f" estimates are below 0.{weakest}{held}"
     )
 
 

@@ -16,7 +16,7 @@ from headstream.tasks.results.study_results import StudyResults
 _MAPS = FigureOfEachModel(
     "head_map",
     ("head_scores",),
-    look="Each map shows all heads by one score: a head that is dark in one map and pale in others has one job.",
+    look="Each map shows all heads by one score: the darker a head, the more it does what the score measures.",
     why_none="no model has heads with scores",
     choose=best_models,
 )

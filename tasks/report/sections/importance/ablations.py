@@ -53,10 +53,10 @@ def _sentence(label: str, effects: DataFrame) -> str:
         if n_close
         else "no other interval overlaps"
     )
-    return (
-        f"{start} ({worst.ci_low_nats:.3f} to {worst.ci_high_nats:.3f}; {close}). For {n_idle} of "
-        f"{counted(len(known), 'head')}, the 95 % interval of the cost holds 0 or less."
-    )
+    idle = f"For {n_idle} of {counted(len(known), 'head')}, the 95 % interval of the cost reaches down to 0 or below."
+    if not n_idle:
+        idle = f"The 95 % intervals of all {len(known)} heads lie above 0."
+    return f"{start} ({worst.ci_low_nats:.3f} to {worst.ci_high_nats:.3f}; {close}). {idle}"
 
 
 def _bars(label: str, effects: DataFrame, heads: list[str]) -> Figure:

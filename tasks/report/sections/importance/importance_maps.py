@@ -12,6 +12,8 @@ from headstream.tasks.report.sentences import counted, extremes
 from headstream.tasks.results.study_results import StudyResults
 
 REFERENCE = "ablation_mean"
+_ABLATION = "ablation_"  # how the names of methods begin that are nearly the same measure
+_OTHERS = "that aren't ablations"
 _N_COLUMNS = 4
 _ROW = 0.26  # inches
 MIN_DOTS = 3  # seeds that dots can show the spread of
@@ -83,19 +85,19 @@ def _sentence(label: str, scores: DataFrame) -> str:
     if reference.empty:
         return f"Which heads of {label} matter most is unknown: {REFERENCE} was not measured."
     best = reference.head_label.iloc[0]
-    firsts = known[known.method != REFERENCE].groupby("method").head_label.first()
+    firsts = known[~known.method.str.startswith(_ABLATION)].groupby("method").head_label.first()
     n_same = (firsts == best).sum()
-    others = f"; {n_same} of {counted(len(firsts), 'other method')} also rank {best} first" if len(firsts) else ""
+    others = f"; {n_same} of {counted(len(firsts), 'score')} {_OTHERS} also rank {best} first" if len(firsts) else ""
     return f"By {REFERENCE}, the head of {label} that matters most is {best}{others}."
 
 
 def _agreement(label: str, found: DataFrame) -> str:
     """Which rankings agree most and least with mean ablation, other ablations apart, and whether that can be told."""
-    others = found[~found.method.str.startswith("ablation_")]
+    others = found[~found.method.str.startswith(_ABLATION)]
     methods = {str(name): dict(zip(of.seed, of.spearman, strict=True)) for name, of in others.groupby("method")}
     n_heads, n_seeds = found.n_heads.max(), found.seed.nunique()
     over = f", mean of {n_seeds} seeds," if n_seeds > 1 else ""
     return (
-        f"In {label}, the rank correlation of other methods with {REFERENCE} over {n_heads} heads{over} is "
+        f"In {label}, the rank correlation of scores {_OTHERS} with {REFERENCE} over {n_heads} heads{over} is "
         f"{extremes(methods)}. That ablations agree with one another says little: they are nearly the same measure."
     )

@@ -72,7 +72,7 @@ def context_over_training(results: StudyResults) -> list[Picture]:
         sentence += f"; the best head's induction_random_period is {extremes(final)}"
         look = (
             "Left, how much better a model predicts random tokens when they come again; right, how well its best head "
-            "finds them: where both leap, an induction head forms."
+            "finds them: where the right one leaps, an induction head forms."
         )
     scores_of = zip((left, *others), ("repeat_gain", "prefix_matching"), strict=False)
     bands = [score for axes, score in scores_of if axes.patches]
@@ -109,7 +109,7 @@ def loss_in_context(results: StudyResults) -> list[Picture]:
     sentence = (
         f"The fall in loss from the first position to where the line ends is {extremes(_fall(positions), ' nats')}; "
         f"that from a random token's first occurrence to its second is {extremes(_fall(first_two), ' nats')}. The "
-        "dotted line is the loss of guessing among all tokens alike: on random tokens models are more sure, and wrong."
+        "dotted line is the loss of guessing among all tokens alike: above it, models are confidently wrong."
     )
     look = (
         "Left, all lines fall at first, where a token follows nothing but the start; those that go on falling are of "

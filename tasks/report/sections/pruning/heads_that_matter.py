@@ -45,7 +45,7 @@ def heads_that_matter(results: StudyResults) -> list[Picture]:
         axes.set_title("removable heads at 1 % more loss, dashed: 5 %")
         axes.set(xlim=(0, 1.05 * groups.total_heads.max()), ylim=(0, 1.05 * groups.total_heads.max()))
         axes.set_xlabel("heads in all layers")
-        middle, thin = "means (left) and medians (right)", " On the thin line, all heads could be removed."
+        middle, thin = "means (left) and medians (right)", " The thin line is where every head could be removed."
     dots = f"Dots are seeds and lines join their {middle}; bars are 95 % intervals of means.{thin}"
     others = not_drawn(len(by_setting) - len(_COLORS), "setting", "with fewer numbers of heads")
     look = "What more heads bring, seen by the loss (lower is better), and how many of them the model can do without."

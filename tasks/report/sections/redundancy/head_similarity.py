@@ -57,11 +57,9 @@ def _sentence(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> s
         n_clusters = counted(len(set(cluster_of.values())), "cluster")
         told.append(f"Its {len(cluster_of)} heads fall into {n_clusters} (those of two or more are outlined).")
     could = (tried.costlier_share < CHEAP_SHARE) | tried.is_redundant.astype(bool)
-    of_which = (
-        f", of which {could.sum() or 'none'} could be: without either head the loss rises by under"
-        f" {100 * CHEAP_SHARE:.0f}\u00a0%"
-    )
-    known = of_which if tried.costlier_share.notna().all() else ""
+    bar = f"{100 * CHEAP_SHARE:.0f}\u00a0%"
+    could_be = f"; in {could.sum() or 'none'} of these each head alone costs under {bar}, which such a pair needs"
+    known = could_be if tried.costlier_share.notna().all() else ""
     redundant = f"Redundant pairs (in orange): {tried.is_redundant.sum()} of {len(tried)} tried{known}."
     return " ".join([*told, redundant if len(tried) else "Whether pairs are redundant was not measured."])
 
