@@ -44,7 +44,7 @@ class TextOrPair {
       if (value === OWN_PAIR) this.pair.typeOwn();
       else page.set({ set: value, pair: "0", patched: "" });
     });
-    const controls = el("div", { class: "controls", hidden: !this.options.length }, this.chosen.element);
+    const controls = el("div", { class: "controls lead", hidden: !this.options.length }, this.chosen.element);
     this.place = el("div");
     this.element = el("section", { "aria-label": "Text" }, controls, this.place);
   }
