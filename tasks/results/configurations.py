@@ -67,7 +67,12 @@ def _shared_axes(all_settings: Sequence[_Settings]) -> list[str]:
 
 
 def _name(settings: _Settings) -> str:
-    words = [value if axis == "variant" else _counted(axis, [value]) for axis, value in settings.items()]
+    without_layers = settings.get("n_layers") == "0"  # which have no heads
+    words = [
+        value if axis == "variant" else _counted(axis, [value])
+        for axis, value in settings.items()
+        if not (without_layers and axis == "n_heads")
+    ]
     return ", ".join(words) or "all else alike"
 
 

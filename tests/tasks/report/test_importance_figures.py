@@ -209,8 +209,8 @@ def test_similar_heads_are_neighbours(results):
     two, one = draw("head_similarity", results)
     assert two.sentence == (
         "In 2L4H, L0H1 and L0H2 attend most alike (distance 0.10). Its 8 heads fall into 7 clusters (those of "
-        "two or more are outlined). Redundant pairs (in orange): 1 of 8 tried; in 1 of these each head alone "
-        "costs under 1\u00a0%, which such a pair needs."
+        "two or more are outlined). Redundant pairs (in orange): 1 of 8 tried; each head alone costs "
+        "under 1\u00a0%, as such a pair needs, in 1 of these."
     )
     axes = two.figure.axes[0]
     heads = [tick.get_text() for tick in axes.get_yticklabels()]
@@ -223,7 +223,7 @@ def test_similar_heads_are_neighbours(results):
     assert len([p for p in axes.patches if not p.get_gid()]) == 1 + 2, (
         "the one cluster of two heads, and the redundant pair, twice"
     )
-    assert "Redundant pairs (in orange): 0 of 1 tried; in " in one.sentence
+    assert "Redundant pairs (in orange): 0 of 1 tried; each head alone costs " in one.sentence
 
 
 def test_heads_that_attend_alike_lie_close_on_the_map(results):

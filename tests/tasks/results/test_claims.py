@@ -420,6 +420,7 @@ def test_variants_are_called_by_their_names():
         named(["n_layers=2 positions=rotary", "n_layers=1 positions=rotary"])["n_layers=1 positions=rotary"]
         == "1 layer"
     )
+    assert named(["n_layers=0 n_heads=4"]) == {"n_layers=0 n_heads=4": "0 layers"}
     assert named(["", "d_model=8"]) == {"": "all else alike", "d_model=8": "d_model 8"}
     verdicts = dict(zip(places_, ["holds", "fails", "holds"], strict=True))
     assert depends_on(verdicts) == "holds for gelu and plain, fails for local"
