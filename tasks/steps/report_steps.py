@@ -87,7 +87,7 @@ def explorer_again(study: str, text: Path | None = None) -> Path:
     Raises:
         UserError: the study has not run yet, or the text can't be read.
     """
-    from headstream.tasks.report.explorer.explorer_contents import write_explorer  # imports torch
+    from headstream.tasks.report.explorer.explorer_contents import PageOptions, write_explorer  # imports torch
     from headstream.tasks.report.explorer.passages import named_text
 
     shown = named_text(text) if text else None  # before anything is made
@@ -97,7 +97,7 @@ def explorer_again(study: str, text: Path | None = None) -> Path:
         return explorer
     copy = explorer.with_stem(f"{explorer.stem}-{re.sub('[^A-Za-z0-9_-]+', '-', Path(shown.name).stem)}")
     with open_results(places.warehouse_file(), study) as results:
-        write_explorer(results, files_of_models(store, record), copy, answer_lines(results), shown)
+        write_explorer(results, files_of_models(store, record), copy, answer_lines(results), PageOptions(shown))
     return copy
 
 
@@ -107,7 +107,7 @@ def served_explorer(study: str, text: Path | None) -> tuple[bytes, Mapping[str, 
     Raises:
         UserError: the study has not run yet, or the text can't be read.
     """
-    from headstream.tasks.report.explorer.explorer_contents import write_explorer  # imports torch
+    from headstream.tasks.report.explorer.explorer_contents import PageOptions, write_explorer  # imports torch
     from headstream.tasks.report.explorer.passages import named_text
 
     shown, store = named_text(text) if text else None, open_store()
@@ -118,7 +118,7 @@ def served_explorer(study: str, text: Path | None) -> tuple[bytes, Mapping[str, 
     files = files_of_models(store, record)
     with open_results(places.warehouse_file(), study) as results, TemporaryDirectory() as folder:
         page = Path(folder) / EXPLORER
-        write_explorer(results, files, page, answer_lines(results), shown, served=True)
+        write_explorer(results, files, page, answer_lines(results), PageOptions(shown, served=True))
         return page.read_bytes(), files
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 
 from headstream.models.parameters import count_parameters
-from headstream.tasks.report.explorer.explorer_contents import write_explorer
+from headstream.tasks.report.explorer.explorer_contents import PageOptions, write_explorer
 from headstream.tasks.report.explorer.model_files import ModelFiles
 from headstream.tasks.results.model_columns import model_row
 from headstream.tasks.results.study_results import StudyResults
@@ -55,7 +55,7 @@ def write_explorer_so_far(
                 tables = [each / f"{table}.parquet" for each in measured[cell.label]]
                 _insert(connection, table, tables, f" REPLACE ({quoted(cell.label)} AS model_id)")
         results = StudyResults(connection, study.name)
-        write_explorer(results, files, path, said, version=version)
+        write_explorer(results, files, path, said, PageOptions(version=version))
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[Path], replacing: str = "") -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from headstream.models.bos import n_bos
 from headstream.models.transformer import Transformer
@@ -43,26 +43,33 @@ PASSAGES_RULE = (
 )
 
 
+class PageOptions(NamedTuple):
+    """What sets a page apart from the one beside a report."""
+
+    text: NamedText | None = None  # shown beside the passages
+    version: str = ""  # of a study that is running: the page asks its server for a newer one
+    served: bool = False  # its server runs the models that the page can't run itself
+
+
+OF_A_REPORT = PageOptions()
+
+
 def write_explorer(
     results: StudyResults,
     files: Mapping[str, ModelFiles],
     path: Path,
     answer: Sequence[str],
-    text: NamedText | None = None,
+    options: PageOptions = OF_A_REPORT,
     on_progress: Callable[[float], None] = lambda fraction: None,
-    version: str = "",
-    served: bool = False,
 ) -> None:
     """Write the explorer of a study; of models that `files` lacks it shows what the warehouse knows.
 
-    `text` is shown beside the passages. `on_progress` hears the fraction done. A page with a `version` is one of a
-    study that is running, and asks its server for a newer one; one that is `served` has its server run models that it
-    can't run itself.
+    `on_progress` hears the fraction done.
     """
     tables = study_tables(results)
     found = [model_id for model_id in tables["models"].get("model_id", []) if model_id in files]
     n_ctx = max(filter(None, tables["models"].get("n_ctx", ())), default=PASSAGE_TOKENS)
-    page = _Page({model_id: files[model_id] for model_id in found}, n_ctx, text, served)
+    page = _Page({model_id: files[model_id] for model_id in found}, n_ctx, options)
     pairs = results.rows("measured_pairs")
     for i, model_id in enumerate(found):
         on_progress(i / len(found))
@@ -76,8 +83,8 @@ def write_explorer(
         "study": study["study"],
         "question": study["question"],
         "answer": list(answer),
-        "version": version,
-        "served": served,
+        "version": options.version,
+        "served": options.served,
         "notes": [WEIGHTS_RULE, RUNS_RULE, PASSAGES_RULE, *([PAIRS_RULE] if pairs else []), *page.notes()],
         "tables": tables,
         "texts": page.texts(),
@@ -90,17 +97,15 @@ def write_explorer(
 class _Page:
     """The models that a page holds, as it grows."""
 
-    def __init__(
-        self, files: Mapping[str, ModelFiles], n_ctx: int, text: NamedText | None, served: bool = False
-    ) -> None:
-        self.served = served
+    def __init__(self, files: Mapping[str, ModelFiles], n_ctx: int, options: PageOptions) -> None:
+        self.served = options.served
         self.networks: dict[str, dict[str, Any]] = {}
         self.blocks: dict[str, bytes] = {}
         self._files = files
         self._weight_bytes = self._run_bytes = 0
         self._not_run: dict[str, None] = {}
         folders = list(dict.fromkeys(each.tokens for each in files.values()))
-        self._texts = [_Text(Tokens.open(folder), n_ctx, text) for folder in folders]
+        self._texts = [_Text(Tokens.open(folder), n_ctx, options.text) for folder in folders]
         self._places = {folder: place for place, folder in enumerate(folders)}
 
     def add_model(self, model_id: str, pairs: Sequence[Mapping[str, Any]]) -> None:

@@ -19,7 +19,7 @@ from tokenizers.models import WordLevel
 
 from headstream.tasks.errors import UserError
 from headstream.tasks.report.explorer import explorer_contents
-from headstream.tasks.report.explorer.explorer_contents import write_explorer
+from headstream.tasks.report.explorer.explorer_contents import PageOptions, write_explorer
 from headstream.tasks.report.explorer.explorer_page import PAGE, joined_script
 from headstream.tasks.report.explorer.head_links import prose_with_head_links, with_head_links
 from headstream.tasks.report.explorer.kept_runs import kept_run
@@ -44,7 +44,7 @@ def test_the_policy_names_the_one_script_and_the_one_style_and_nothing_else_may_
 
 def test_a_page_that_has_a_server_may_ask_that_alone(explored: Explored, tmp_path):
     with open_results(explored.warehouse, "invented") as results:
-        write_explorer(results, explored.files, tmp_path / "served.html", [], version="7")
+        write_explorer(results, explored.files, tmp_path / "served.html", [], PageOptions(version="7"))
     alone, served = parts_of(explored.page).policy, parts_of(tmp_path / "served.html").policy
     assert "connect" not in alone
     assert served == alone.replace(" base-uri", " connect-src 'self'; base-uri")

@@ -3,7 +3,7 @@
 import pytest
 from conftest import Explored
 
-from headstream.tasks.report.explorer.explorer_contents import write_explorer
+from headstream.tasks.report.explorer.explorer_contents import PageOptions, write_explorer
 from headstream.tasks.results.study_results import open_results
 from headstream.tasks.watching.page_server import served_page
 
@@ -17,7 +17,7 @@ def pages(explored: Explored, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     with open_results(explored.warehouse, "invented") as results:
         for version in "123":
-            write_explorer(results, explored.files, folder / version, [f"page {version}"], version=version)
+            write_explorer(results, explored.files, folder / version, [f"page {version}"], PageOptions(version=version))
     return folder
 
 

@@ -15,7 +15,7 @@ from invented_study import Model
 
 from headstream.tasks.errors import UserError
 from headstream.tasks.report.explorer import explorer_contents
-from headstream.tasks.report.explorer.explorer_contents import write_explorer
+from headstream.tasks.report.explorer.explorer_contents import PageOptions, write_explorer
 from headstream.tasks.results.study_results import open_results
 from headstream.tasks.training.checkpoints import load_model
 from headstream.tasks.watching.page_server import running
@@ -30,7 +30,7 @@ def page(explored: Explored, tmp_path_factory):
     path = tmp_path_factory.mktemp("served") / "explorer.html"
     with pytest.MonkeyPatch.context() as patch, open_results(explored.warehouse, "invented") as results:
         patch.setattr(explorer_contents, "MAX_PARAMETERS", 0)
-        write_explorer(results, explored.files, path, [], served=True)
+        write_explorer(results, explored.files, path, [], PageOptions(served=True))
     return path
 
 
