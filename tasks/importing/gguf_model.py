@@ -31,7 +31,7 @@ from headstream.tasks.importing.layouts import (
     TRANSPOSED,
     transposed,
 )
-from headstream.tasks.importing.placements import PlacedTensors, Placement, checked_model
+from headstream.tasks.importing.placements import Origin, PlacedTensors, Placement, checked_model
 from headstream.tasks.importing.settings import Settings, checked_architecture
 from headstream.tasks.importing.stored_tensors import Stored, StoredTensors
 from headstream.tasks.importing.transformer_lens_model import fraction_of
@@ -82,7 +82,7 @@ def open_gguf(path: Path) -> ForeignModel:
         path=path, stored=_stored_tensors(path, header), placements=list(_placements(architecture, header.tensors))
     )
     d_vocab = settings.whole("vocab_size", came_with.entries)
-    model = checked_model("gguf llama", [path], tensors, architecture, d_vocab, came_with, settings.notes)
+    model = checked_model(Origin("gguf llama", [path], came_with, settings.notes), tensors, architecture, d_vocab)
     dtype = " and ".join(codings)
     decoding = () if codings == ["F32"] else (f"{dtype} weights are decoded to float32",)
     return replace(model, dtype=dtype, notes=(*decoding, *model.notes))

@@ -8,7 +8,7 @@ from headstream.tasks.importing.careful_reading import read_json
 from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.foreign_tokenizer import find_tokenizer
 from headstream.tasks.importing.layouts import SAME
-from headstream.tasks.importing.placements import PlacedTensors, Placement, checked_model, parameters_of
+from headstream.tasks.importing.placements import Origin, PlacedTensors, Placement, checked_model, parameters_of
 from headstream.tasks.importing.settings import Settings, checked_architecture
 from headstream.tasks.importing.stored_tensors import open_safetensors
 from headstream.tasks.training.checkpoints import is_intervened
@@ -37,9 +37,8 @@ def open_headstream(path: Path) -> ForeignModel:
     stored = open_safetensors((weights,))
     placements = [Placement(name, SAME, (name,)) for name in parameters_of(architecture, d_vocab)]
     files, notes = [settings.path, weights, *tokenizer_files], [*notes, *found]
-    model = checked_model(
-        "headstream", files, PlacedTensors(weights, stored, placements), architecture, d_vocab, tokenizer, notes
-    )
+    origin = Origin("headstream", files, tokenizer, notes)
+    model = checked_model(origin, PlacedTensors(weights, stored, placements), architecture, d_vocab)
     return replace(model, step=step, tokens=None if step is None else _tokens_at(step, settings))
 
 

@@ -17,7 +17,7 @@ from headstream.tasks.importing.olmo_families import OLMO, OLMO2
 from headstream.tasks.importing.opt_family import OPT
 from headstream.tasks.importing.phi3_family import PHI3
 from headstream.tasks.importing.phi_family import PHI
-from headstream.tasks.importing.placements import PlacedTensors, checked_model
+from headstream.tasks.importing.placements import Origin, PlacedTensors, checked_model
 from headstream.tasks.importing.qwen3_family import QWEN3
 from headstream.tasks.importing.settings import Settings, checked_architecture
 from headstream.tasks.importing.stored_tensors import StoredTensors, open_safetensors
@@ -109,7 +109,7 @@ def open_huggingface(folder: Path) -> ForeignModel:
     )
     files = [settings.path, *weight_files, *tokenizer_files]
     format = f"huggingface {family.model_type}"
-    return checked_model(format, files, tensors, architecture, d_vocab, tokenizer, notes)
+    return checked_model(Origin(format, files, tokenizer, notes), tensors, architecture, d_vocab)
 
 
 def _family_of(config: dict[str, Any], path: Path) -> Family:

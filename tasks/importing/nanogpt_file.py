@@ -15,7 +15,7 @@ from headstream.tasks.errors import UserError
 from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.foreign_tokenizer import find_tokenizer
 from headstream.tasks.importing.gpt2_family import GPT2_BUFFERS, gpt2_placements
-from headstream.tasks.importing.placements import PlacedTensors, checked_model
+from headstream.tasks.importing.placements import Origin, PlacedTensors, checked_model
 from headstream.tasks.importing.settings import Settings, checked_architecture
 from headstream.tasks.importing.stored_tensors import StoredTensors, held_tensors
 
@@ -66,7 +66,7 @@ def open_nanogpt(path: Path, content: Mapping[str, Any]) -> ForeignModel:
         copies={_UNEMBEDDING: _EMBEDDING} if architecture.tied_embeddings else {},
     )
     files, notes = [path, *tokenizer_files], [*notes, *settings.notes]
-    return checked_model("nanogpt", files, placed, architecture, d_vocab, tokenizer, notes)
+    return checked_model(Origin("nanogpt", files, tokenizer, notes), placed, architecture, d_vocab)
 
 
 def _plain_name(tensor: str) -> str:

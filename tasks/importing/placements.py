@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -123,15 +124,16 @@ class PlacedTensors:
                 yield name, part.contiguous()
 
 
-def checked_model(
-    format: str,
-    files: Sequence[Path],
-    tensors: PlacedTensors,
-    architecture: Architecture,
-    d_vocab: int,
-    tokenizer: ForeignTokenizer | None,
-    notes: Sequence[str],
-) -> ForeignModel:
+class Origin(NamedTuple):
+    """What a model was read from, beside its tensors."""
+
+    format: str
+    files: Sequence[Path]
+    tokenizer: ForeignTokenizer | None
+    notes: Sequence[str]
+
+
+def checked_model(origin: Origin, tensors: PlacedTensors, architecture: Architecture, d_vocab: int) -> ForeignModel:
     """The model, once its header agrees with its architecture and its tokenizer.
 
     Raises:
@@ -140,13 +142,13 @@ def checked_model(
     declared = parameters_of(architecture, d_vocab)
     tensors.require(declared)
     return ForeignModel(
-        format=format,
-        files=tuple(files),
+        format=origin.format,
+        files=tuple(origin.files),
         architecture=architecture,
         d_vocab=d_vocab,
-        tokenizer=tokenizer,
+        tokenizer=origin.tokenizer,
         dtype=tensors.dtype,
-        notes=(*_dtype_notes(tensors.dtype), *notes, *tokenizer_notes(tensors.path, tokenizer, d_vocab)),
+        notes=(*_dtype_notes(tensors.dtype), *origin.notes, *tokenizer_notes(tensors.path, origin.tokenizer, d_vocab)),
         read_weights=lambda: tensors.read(declared),
         check_weights=lambda: deque(tensors.each(declared), maxlen=0),
         step=_whole(tensors.stored.metadata.get("step")),

@@ -21,7 +21,7 @@ from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.foreign_tokenizer import find_tokenizer
 from headstream.tasks.importing.huggingface_family import ACTIVATION_NAMES, GATED_ACTIVATION_NAMES
 from headstream.tasks.importing.layouts import ALIKE, SAME
-from headstream.tasks.importing.placements import PlacedTensors, Placement, checked_model
+from headstream.tasks.importing.placements import Origin, PlacedTensors, Placement, checked_model
 from headstream.tasks.importing.settings import Settings, checked_architecture
 from headstream.tasks.importing.stored_tensors import StoredTensors
 
@@ -89,9 +89,8 @@ def open_transformer_lens(
     placed = {place.tensor for place in placements}
     left_out = {name for name in stored.header if _BIAS.search(name) or (tied and name == UNEMBEDDING)} - placed
     tensors = PlacedTensors(path, stored.without(left_out), placements, _BUFFERS)
-    return checked_model(
-        "transformer-lens", [*files, *tokenizer_files], tensors, architecture, d_vocab, tokenizer, notes
-    )
+    origin = Origin("transformer-lens", [*files, *tokenizer_files], tokenizer, notes)
+    return checked_model(origin, tensors, architecture, d_vocab)
 
 
 def transformer_lens_placements(architecture: Architecture, *, folded: bool) -> list[Placement]:
