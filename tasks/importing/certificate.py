@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float64, Int
@@ -21,28 +21,34 @@ PARITY_BAR = 1e-6  # of the logits' standard deviation; in float64, sharp attent
 PARITY_SEQUENCES, PARITY_TOKENS = 2, 64
 
 
+class TriedOn(NamedTuple):
+    """What a model is checked on."""
+
+    tokens: Tokens
+    texts: Sequence[str]  # for validation
+    prompt: str | None = None  # to be continued; None: the beginning of a text
+
+
 @torch.no_grad()
 def certify(
-    name: str,
     model: Transformer,
     foreign: ForeignModel,
-    tokens: Tokens,
-    texts: Sequence[str],
+    tried_on: TriedOn,
     *,
-    prompt: str | None = None,
     untrained: bool = False,
     on_progress: Callable[[float], None] = lambda fraction: None,
 ) -> list[dict[str, Any]]:
-    """Check a model on validation texts: rows of the table `certificates`, without model and step.
+    """Check a model: rows of the table `certificates`, without model and step.
 
-    All is computed in float32 but the logits that must be those of the second reading. `name` is its name in errors. An
-    `untrained` model needn't predict better than token counts do.
+    All is computed in float32 but the logits that must be those of the second reading. An `untrained` model needn't
+    predict better than token counts do.
 
     Raises:
         WorkError: it failed a check, which the message names.
     """
+    tokens, texts, prompt = tried_on
     parts: list[Callable[[], Iterable[ImportCheck]]] = [
-        lambda: [_finite(model), _parity(name, model, foreign, tokens)],
+        lambda: [_finite(model), _parity(model, foreign, tokens)],
         lambda: tokenizer_checks(tokens.tokenizer, texts),
         lambda: loss_checks(model, tokens, texts, untrained=untrained),
         lambda: [continuation(model, tokens, texts, prompt)],
@@ -53,7 +59,7 @@ def certify(
         on_progress(i / len(parts))
     for check in checks:
         if check.passed is False:
-            raise WorkError(f"{name}: {_failure(check)}")
+            raise WorkError(f"certificate: {_failure(check)}")
     return [asdict(check) | {"passed": check.passed} for check in checks]
 
 
@@ -62,7 +68,7 @@ def _finite(model: Transformer) -> ImportCheck:
     return ImportCheck("finite", n, "weights that are infinite or not numbers", bar=0)
 
 
-def _parity(name: str, model: Transformer, foreign: ForeignModel, tokens: Tokens) -> ImportCheck:
+def _parity(model: Transformer, foreign: ForeignModel, tokens: Tokens) -> ImportCheck:
     reason = without_reference(foreign)
     if reason:
         return ImportCheck("parity", None, f"not checked: there is no reference forward pass for {reason}")
@@ -72,7 +78,7 @@ def _parity(name: str, model: Transformer, foreign: ForeignModel, tokens: Tokens
         expected = reference_logits(foreign, ids)
     except UndefinedSettingError as undefined:
         raise WorkError(
-            f"{name}: the file says {undefined}, which Headstream passed over. {_PLEASE_REPORT}"
+            f"certificate: the file says {undefined}, which Headstream passed over. {_PLEASE_REPORT}"
         ) from undefined
     difference = float((logits_in_float64(model, ids) - expected).abs().max() / expected.std())
     detail = (

@@ -7,7 +7,7 @@ from typing import Any
 from headstream.models.parameters import count_parameters
 from headstream.models.transformer import Transformer
 from headstream.tasks.errors import UserError
-from headstream.tasks.importing.certificate import certify
+from headstream.tasks.importing.certificate import TriedOn, certify
 from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.imported_cell import Checkpoint, ImportedCell
 from headstream.tasks.importing.open_foreign import content_hash, open_foreign
@@ -57,12 +57,9 @@ def import_model(
         tell(0.3)
         if i in (0, n - 1):
             checks = certify(
-                "certificate",
                 model,
                 foreign,
-                tokens,
-                texts,
-                prompt=cell.config.prompt,
+                TriedOn(tokens, texts, cell.config.prompt),
                 untrained=cell.config.untrained or i + 1 < n,
                 on_progress=within(tell, 0.3, 1.0),
             )

@@ -17,7 +17,7 @@ from written_models import llama_architecture, llama_config, llama_tensors, rand
 from headstream.models.architecture import Architecture
 from headstream.models.transformer import Transformer
 from headstream.tasks.errors import WorkError
-from headstream.tasks.importing.certificate import PARITY_BAR, certify
+from headstream.tasks.importing.certificate import PARITY_BAR, TriedOn, certify
 from headstream.tasks.importing.foreign_model import ForeignModel
 from headstream.tasks.importing.open_foreign import open_foreign
 from headstream.tasks.importing.reference.forward import reference_logits
@@ -57,9 +57,15 @@ def bigram_model(folder: Path, tokens: Tokens, **options: object) -> tuple[Forei
 
 
 def certificate(
-    foreign: ForeignModel, model: Transformer, tokens: Tokens, texts: Sequence[str] | None = None, **options: object
+    foreign: ForeignModel,
+    model: Transformer,
+    tokens: Tokens,
+    texts: Sequence[str] | None = None,
+    prompt: str | None = None,
+    **options: object,
 ) -> dict[str, dict[str, object]]:
-    rows = certify("m", model, foreign, tokens, texts_of(tokens) if texts is None else texts, **options)
+    tried_on = TriedOn(tokens, texts_of(tokens) if texts is None else texts, prompt)
+    rows = certify(model, foreign, tried_on, **options)
     return {row.pop("checked"): row for row in rows}
 
 
@@ -111,7 +117,7 @@ def test_one_misplaced_weight_is_a_failed_certificate(tmp_path):
     tokens = Tokens.open(tiny_tokens())
     foreign, model = bigram_model(tmp_path, tokens)
     model.W_E.data[int(tokens.validation.read(3, 4)[0])] *= 1.001
-    assert "m: logits differ by" in failure(foreign, model, tokens)
+    assert "certificate: logits differ by" in failure(foreign, model, tokens)
 
 
 SHARP = {"n_layers": 12, "n_heads": 3, "d_model": 23, "d_head": 6, "n_ctx": N_CTX, "normalization": "rmsnorm"}
@@ -153,7 +159,7 @@ def test_an_epsilon_read_wrong_is_a_failed_certificate(tmp_path):
     foreign, _ = sharp_model(tmp_path, tokens, SHARP_KINDS[0])
     misread = Transformer(Architecture(**SHARP, positions="rotary", norm_epsilon=1e-6), tokens.vocabulary)
     misread.load_state_dict(foreign.read_weights())
-    assert "m: logits differ by" in failure(foreign, misread, tokens, untrained=True)
+    assert "certificate: logits differ by" in failure(foreign, misread, tokens, untrained=True)
 
 
 def test_a_setting_that_was_passed_over_is_a_failed_certificate(tmp_path, monkeypatch):
@@ -166,14 +172,16 @@ def test_a_setting_that_was_passed_over_is_a_failed_certificate(tmp_path, monkey
     foreign = open_foreign(tmp_path)
     model = Transformer(foreign.architecture, foreign.d_vocab)
     model.load_state_dict(foreign.read_weights())
-    assert "m: the file says rope_type = 'yarn', which Headstream passed over" in failure(foreign, model, tokens)
+    assert "certificate: the file says rope_type = 'yarn', which Headstream passed over" in failure(
+        foreign, model, tokens
+    )
 
 
 def test_weights_that_are_no_numbers_fail_first(tmp_path):
     tokens = Tokens.open(tiny_tokens())
     foreign, model = bigram_model(tmp_path, tokens)
     model.W_E.data[0, :3] = torch.nan
-    assert "m: 3 weights are infinite or not numbers" in failure(foreign, model, tokens)
+    assert "certificate: 3 weights are infinite or not numbers" in failure(foreign, model, tokens)
 
 
 def test_a_model_that_predicts_worse_than_counts_fails_unless_it_is_told_to_be_untrained(tmp_path):
@@ -182,7 +190,7 @@ def test_a_model_that_predicts_worse_than_counts_fails_unless_it_is_told_to_be_u
     model.W_U_free.data.copy_(model.W_U_free.data.flip(1))
     save_checkpoint(tmp_path, model, 5)
     said = failure(foreign, model, tokens)
-    assert "m: the loss on the corpus is" in said
+    assert "certificate: the loss on the corpus is" in said
     assert "no better than that of token counts" in said
     told = certificate(foreign, model, tokens, untrained=True)
     assert told["loss_nats"]["passed"] is None
