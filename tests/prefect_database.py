@@ -23,7 +23,8 @@ def put_prefect_database(shared: Path, folder: Path) -> None:
     with FileLock(made / "lock"):
         if not (made / "is-made").exists():
             command = [Path(sys.executable).parent / "prefect", "server", "database", "upgrade", "-y"]
-            environment = os.environ | {"PREFECT_HOME": str(made)}
+            clean = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+            environment = clean | {"PREFECT_HOME": str(made)}
             subprocess.run(command, env=environment, capture_output=True, check=True)
             (made / "is-made").touch()
     folder.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,11 @@ WITH in_words AS (
         coalesce(' of ' || only_one, '') AS of_which
     FROM claims
     LEFT JOIN (
-        SELECT study, claim_id, max(n) AS most, if(count(*) = 1, any_value(nullif(configuration, 'all else alike')), NULL) AS only_one
+        SELECT
+            study,
+            claim_id,
+            max(n) AS most,
+            if(count(*) FILTER (n > 0) = 1, any_value(nullif(configuration, 'all else alike')) FILTER (n > 0), NULL) AS only_one
         FROM claim_configurations
         GROUP BY ALL
     ) USING (study, claim_id)

@@ -1,5 +1,5 @@
 -- kind: description
--- statement: the median persistence of what the first layer's heads write: 1 where the final stream still has it as it was written
+-- statement: the median persistence of what the first layer's heads write: 1 where later writes neither add to it nor take from it
 -- source: elhage-2021, Subspaces and Residual Stream Bandwidth
 -- texts: composition
 -- needs: n_layers > 1 AND heads_per_layer[1] > 0

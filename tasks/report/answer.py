@@ -148,7 +148,8 @@ def _formation(best: Group) -> str:
     first, last = short_count(best["formed_from_tokens"]), short_count(best["formed_by_tokens"])
     where, its, of_seed = f"between the checkpoints at {first} and {last} tokens", "that", ""
     if n > 1:
-        where = f"in {n_formed} of {n} seeds, in each at some time between {first} and {last} tokens"
+        each = "in each " * (n_formed > 1)
+        where = f"in {n_formed} of {n} seeds, {each}at some time between {first} and {last} tokens"
         its, of_seed = "its own", f"in seed {best['typical_seed']}, "
     share = best["in_context_learning_share"]
     more = "" if best["has_ended"] is not False else f"; {of_seed}its rise had not ended when training did"

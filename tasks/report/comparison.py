@@ -112,11 +112,10 @@ def n_compared(before: Summary, after: Summary) -> int:
 def by_chance(before: Summary, after: Summary) -> str:
     """How many metrics of equal models would differ beyond an interval; nothing if none has one."""
     n = sum(new.minus(old) is not None for _, old, new in _pairs(before, after))
-    return (
-        f"With 95 % intervals in both: {counted(n, 'metric')}; by chance alone, up to {n / 20:.1f} would differ."
-        if n
-        else ""
-    )
+    if not n:
+        return ""
+    by_chance_alone = f"by chance alone, at most {n / 20:.1f} of them would differ on average"
+    return f"With 95 % intervals in both: {counted(n, 'metric')}; {by_chance_alone}."
 
 
 def claim_changes(before: Summary, after: Summary) -> list[Change]:

@@ -35,6 +35,7 @@ class Extreme(NamedTuple):
     n_others: int
     is_tested: bool  # whether it could be compared with any other
     each: bool = False  # whether each other was told apart at 5 % by itself, not all of them together
+    untested: Sequence[str] = ()  # of the ties, those that have too few seeds to be compared with it
 
     def told(self, unit: str) -> str:
         """The group and its mean."""
@@ -52,15 +53,24 @@ class Extreme(NamedTuple):
             return ""
         if not self.is_tested:
             return ONE_SEED
-        if len(self.ties) == self.n_others > 1:
-            told = ", though no difference from another is significant"
-        elif len(self.ties) == 1:
-            told = f", though its difference from {self.ties[0]} isn't significant"
-        else:
-            many = len(self.ties) > _MAX_NAMED
-            named = f"{len(self.ties)} of {self.n_others} others" if many else " and ".join(self.ties)
-            told = f", though its differences from {named} aren't significant"
-        return told if self.each or self.n_others == 1 else f"{told} (corrected for {self.n_others} comparisons)"
+        alike = [label for label in self.ties if label not in self.untested]
+        parts = [f"{self._alike(alike)}{self._corrected}"] if alike else []
+        if self.untested:
+            have = "has" if len(self.untested) == 1 else "have"
+            parts.append(f"{' and '.join(self.untested)} {have} too few seeds to be compared")
+        return f", though {', and '.join(parts)}"
+
+    def _alike(self, labels: Sequence[str]) -> str:
+        if len(labels) == self.n_others > 1:
+            return "it differs significantly from none of the others"
+        if len(labels) == 1:
+            return f"its difference from {labels[0]} isn't significant"
+        named = f"{len(labels)} of {self.n_others} others" if len(labels) > _MAX_NAMED else " and ".join(labels)
+        return f"its differences from {named} aren't significant"
+
+    @property
+    def _corrected(self) -> str:
+        return "" if self.each or self.n_others == 1 else f" (corrected for {self.n_others} comparisons)"
 
 
 def difference(values: ValueBySeed, others: ValueBySeed) -> Difference | None:
@@ -100,7 +110,8 @@ def extreme(groups: Mapping[str, ValueBySeed], highest: bool = False, each: bool
     found = {label: difference(groups[label], groups[best]) for label in others}
     level = LEVEL if each else LEVEL / max(1, len(others))
     ties = [label for label, apart in found.items() if apart is None or apart.chance > level]
-    return Extreme(best, means[best], ties, len(others), any(found.values()), each)
+    untested = [label for label in ties if found[label] is None]
+    return Extreme(best, means[best], ties, len(others), any(found.values()), each, untested)
 
 
 def _by_t(mean: float, error: float, df: float) -> Difference:

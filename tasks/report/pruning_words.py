@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from headstream.tasks.report.differences import Difference, ValueBySeed, difference, extreme, mean_difference
 from headstream.tasks.report.over_seeds import Group, mean_of, median_of, values_of
+from headstream.tasks.report.sentences import counted
 from headstream.tasks.results.study_results import StudyResults
 
 HOW = "by iterative pruning on ablation_mean"
@@ -35,7 +36,7 @@ def loss_line(groups: Sequence[Group]) -> str:
     setting = f" ({groups[0]['setting']})" if groups[0]["setting"] else ""
     losses = [f"{mean_of(group, 'validation_loss_nats')} with {group['total_heads']}" for group in groups]
     start = f"Validation loss by number of heads{setting}, nats per token: {'; '.join(losses)}."
-    values = {str(group["total_heads"]): values_of(group, "validation_loss_nats") for group in groups}
+    values = {counted(group["total_heads"], "head"): values_of(group, "validation_loss_nats") for group in groups}
     known = {n: of_seeds for n, of_seeds in values.items() if of_seeds}
     lowest = extreme(known, each=True)
     if not lowest or len(known) == 1:
@@ -51,20 +52,22 @@ def _gains(losses: Sequence[ValueBySeed]) -> str:
     """What the first and the last step gain, and whether the last gains less."""
     first, last = difference(losses[0], losses[1]), difference(losses[-2], losses[-1])
     if len(losses) == 2:
-        return f"the step gains {_gain(first)}"
+        return f"the step {_gain(first)}"
     a, b, c, d = losses[0], losses[1], losses[-2], losses[-1]
     seeds = a.keys() & b.keys() & c.keys() & d.keys()
     shrinking = mean_difference([(a[s] - b[s]) - (c[s] - d[s]) for s in seeds])
-    trend = "whether it gains less can't be told"
+    trend = ": whether that is less can't be told"
     if shrinking and abs(shrinking.mean) > shrinking.ci95:
-        trend = "it gains less" if shrinking.mean > 0 else "it gains more"
-    if last and last.mean < -last.ci95:
-        return f"the first step gains {_gain(first)}, and the last loses {-last.mean:.3f} ± {last.ci95:.3f} nats"
-    return f"the first step gains {_gain(first)}, the last {_gain(last)}: {trend}"
+        trend = ", which is less" if shrinking.mean > 0 else ", which is more"
+    if last and last.mean < 0:
+        trend = ""
+    return f"the first step {_gain(first)}, the last {_gain(last)}{trend}"
 
 
 def _gain(gain: Difference | None) -> str:
-    return "what can't be told" if gain is None else f"{gain.mean:z.3f} ± {gain.ci95:.3f} nats"
+    if gain is None:
+        return "gains what can't be told"
+    return f"{'loses' if gain.mean < 0 else 'gains'} {abs(gain.mean):.3f} ± {gain.ci95:.3f} nats"
 
 
 def _removable(group: Group) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 _Settings = Mapping[str, str]
 
 _SETTING = re.compile(r"(\w+)=(\[[^\]]*\]|\S*)")
+MAX_NAMED = 4  # configurations of one verdict; more are counted
 _NOUNS = {"n_layers": "layer", "n_heads": "head", "total_heads": "head"}
 _PLACES = {"n_heads": " a layer", "total_heads": " in all"}
 
@@ -19,6 +20,8 @@ def named(places: Sequence[str]) -> dict[str, str]:
     short = {place: _name(_telling(own, list(settings.values()))) for place, own in settings.items()}
     if len({*short.values()}) == len(settings) > 1:
         return short
+    if len(settings) == 1:
+        return {place: _name(_of_layers(own)) for place, own in settings.items()}
     return {place: _name(own) for place, own in settings.items()}
 
 
@@ -34,18 +37,30 @@ def depends_on(verdicts: Mapping[str, str]) -> str:
             values[verdict].add(settings[place][axis])
         if sum(map(len, values.values())) == len(set().union(*values.values())):
             first, *others = ((kind, sorted(values[kind], key=_size)) for kind in kinds)
-            parts = [f"{first[0]} at {_counted(axis, first[1])}"]
-            return ", ".join(parts + [f"{kind} at {_and(of_kind)}" for kind, of_kind in others])
+            parts = [f"{_before_places(first[0])} at {_counted(axis, first[1])}"]
+            return ", ".join(parts + [f"{_before_places(kind)} at {_and(of_kind)}" for kind, of_kind in others])
     names = named(list(verdicts))
     parts = []
     for kind in kinds:
         of_kind = [names[place] for place, verdict in verdicts.items() if verdict == kind]
-        parts.append(f"{kind} for {_and(sorted(of_kind))}")
+        many = len(of_kind) > MAX_NAMED
+        where = f"in {len(of_kind)} configurations" if many else f"for {_and(sorted(of_kind))}"
+        parts.append(f"{_before_places(kind)} {where}")
     return ", ".join(parts)
+
+
+def _before_places(verdict: str) -> str:
+    """A verdict as it stands before places: a comma in it needs one after it."""
+    return f"{verdict}," if "," in verdict else verdict
 
 
 def _order(verdict: str) -> tuple[bool, bool, str]:
     return not verdict.startswith("holds"), verdict == "undecided", verdict
+
+
+def _of_layers(own: _Settings) -> _Settings:
+    """Settings that say something of a model: without layers, numbers of heads don't."""
+    return {axis: value for axis, value in own.items() if axis != "n_heads" or own.get("n_layers") != "0"}
 
 
 def _telling(own: _Settings, all_settings: Sequence[_Settings]) -> dict[str, str]:
@@ -67,13 +82,9 @@ def _shared_axes(all_settings: Sequence[_Settings]) -> list[str]:
 
 
 def _name(settings: _Settings) -> str:
-    without_layers = settings.get("n_layers") == "0"  # which have no heads
-    words = [
-        value if axis == "variant" else _counted(axis, [value])
-        for axis, value in settings.items()
-        if not (without_layers and axis == "n_heads")
-    ]
-    return ", ".join(words) or "all else alike"
+    words = [value if axis == "variant" else _counted(axis, [value]) for axis, value in settings.items()]
+    first, *others = words or ["all else alike"]
+    return f"{first} with {_and(others)}" if others else first
 
 
 def _counted(axis: str, values: Sequence[str]) -> str:

@@ -56,15 +56,16 @@ def _address(folder: Path) -> str:
 
 
 def _start(folder: Path) -> None:
-    from prefect_database import put_prefect_database
+    from prefect_database import DATABASE, put_prefect_database
 
     from headstream.flows.prefect_server import EPHEMERAL, server_command
     from headstream.tasks.machines.services import free_port
 
-    put_prefect_database(folder.parent, folder)
+    if not (folder / DATABASE).exists():  # else it is that of a server that everybody let go of
+        put_prefect_database(folder.parent, folder)
     port = free_port()
     (folder / ADDRESS).write_text(f"http://127.0.0.1:{port}/api")
-    database = {"PREFECT_SERVER_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{folder / 'prefect.db'}"}
+    database = {"PREFECT_SERVER_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{folder / DATABASE}"}
     command = [sys.executable, __file__, folder, *server_command(port)]
     subprocess.run(command, env=os.environ | EPHEMERAL | database, stdin=subprocess.DEVNULL, check=True)
 

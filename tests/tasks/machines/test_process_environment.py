@@ -122,7 +122,6 @@ def test_a_reader_that_goes_away_ends_a_command_that_prints_on():
     assert (done.returncode, done.stdout, done.stderr) == (141, "x", "")
 
 
-@pytest.mark.process
 def test_what_a_signal_cuts_short_is_not_written_again():
     """More than a pipe holds: a part has been written when the signal comes, and the buffer doesn't know."""
     reader, writer = os.pipe()
@@ -141,6 +140,7 @@ def test_what_a_signal_cuts_short_is_not_written_again():
         assert told.startswith(written.result())
 
 
+@pytest.mark.process
 def test_a_folder_that_was_removed_is_refused_in_one_line(tmp_path):
     (tmp_path / "gone").mkdir()
     command = f"cd gone; rmdir ../gone; {Path(sys.executable).parent}/headstream studies"

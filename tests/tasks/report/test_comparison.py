@@ -65,7 +65,7 @@ def test_a_metric_moves_if_its_difference_leaves_its_own_interval():
     for moved in ([2.4, 2.5, 2.6], [2.3, 2.6, 2.62]):
         assert metric_changes(BEFORE, with_metrics(Metric("2L4H", "loss", [0, 1, 2], moved))) == []
     assert metric_changes(BEFORE, with_metrics(Metric("2L4H", "loss", [3, 4, 5], [2.45, 2.55, 2.65]))) == []
-    both = "With 95 % intervals in both: 1 metric; by chance alone, up to 0.1 would differ."
+    both = "With 95 % intervals in both: 1 metric; by chance alone, at most 0.1 of them would differ on average."
     assert by_chance(BEFORE, same_seeds) == both
 
 
@@ -175,7 +175,9 @@ def test_a_report_says_what_moved_since_last_time(tmp_path):
     text = (tmp_path / "b" / "report.md").read_text()
     assert "**Since last time** (2026-01-02T04:00 UTC)" in text
     assert "| validation_loss_nats of 2L2H | 2.31 (2.3 to 2.32) | 2.11 (2.1 to 2.12) | by -0.2 ± " in text
-    assert "With 95 % intervals in both: 6 metrics; by chance alone, up to 0.3 would differ." in text
+    assert (
+        "With 95 % intervals in both: 6 metrics; by chance alone, at most 0.3 of them would differ on average." in text
+    )
     render_report(first, "invented", tmp_path / "c", previous=previous)
     assert "Nothing differs" in (tmp_path / "c" / "report.md").read_text()
 

@@ -61,13 +61,22 @@ def test_the_lowest_is_not_told_from_what_overlaps():
 def test_many_ties_are_counted():
     groups = {name: values(1, 2, 3) for name in "abcde"}
     together = " (corrected for {} comparisons)"
-    assert extreme(groups).reservation == ", though no difference from another is significant" + together.format(4)
-    assert extreme(groups, each=True).reservation == ", though no difference from another is significant"
+    assert extreme(groups).reservation == ", though it differs significantly from none of the others" + together.format(
+        4
+    )
+    assert extreme(groups, each=True).reservation == ", though it differs significantly from none of the others"
     groups |= {"f": values(8, 9, 10)}
     most = ", though its differences from 4 of 5 others aren't significant"
     assert extreme(groups).reservation == most + together.format(5)
     three = extreme({name: groups[name] for name in "abc"})
-    assert three.reservation == ", though no difference from another is significant (corrected for 2 comparisons)"
+    assert (
+        three.reservation == ", though it differs significantly from none of the others (corrected for 2 comparisons)"
+    )
+    few = extreme({"a": values(1, 2, 3), "b": {0: 2.5}, "c": values(8, 9, 10), "d": values(1, 2, 3.5)})
+    assert few.reservation == (
+        ", though its difference from d isn't significant (corrected for 3 comparisons), and b has too few seeds to be"
+        " compared"
+    )
     two = extreme({name: groups[name] for name in "ab"})
     assert two.reservation == ", though its difference from b isn't significant", "nothing else was compared"
     assert not extreme(groups).says_something

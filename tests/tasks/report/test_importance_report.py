@@ -39,8 +39,8 @@ def test_a_study_of_head_counts_is_answered_first(told):
     # three seeds 0.01 apart: 4.3027 * 0.01 / sqrt(3) = 0.025; seed by seed, gains are the same
     assert lines[0] == (
         "Validation loss by number of heads (n_layers=2), nats per token: 2.41 ± 0.02 with 2; 2.21 ± 0.02 with 4; "
-        "2.11 ± 0.02 with 8. It is lowest with 8; the first step gains 0.200 ± 0.000 nats, the last 0.100 ± 0.000 "
-        "nats: it gains less."
+        "2.11 ± 0.02 with 8. It is lowest with 8 heads; the first step gains 0.200 ± 0.000 nats, the last gains "
+        "0.100 ± 0.000 nats, which is less."
     )
     assert lines[1] == (
         "Of 8 heads of 2L4H, 4 (3 to 4) can be removed at under 1\u00a0% more loss and 5 (4 to 5) at under 5\u00a0%, "
@@ -87,27 +87,28 @@ def test_only_gains_that_can_be_told_are_told():
     two, four, eight = [3.176, 3.162, 3.168], [2.817, 2.873, 2.772], [2.623, 2.665, 2.603]
     sixteen = [2.633, 2.639, 2.612]
     assert loss_line(groups(two, four, eight, sixteen)).endswith(
-        "2.63 ± 0.08 with 4; 2.63 ± 0.04 with 8. It is lowest with 8, though its difference from 4 isn't significant; "
-        "the first step gains 0.348 ± 0.135 nats, the last 0.002 ± 0.051 nats: it gains less."
+        "2.63 ± 0.08 with 4; 2.63 ± 0.04 with 8. It is lowest with 8 heads, though its difference from 4 heads isn't "
+        "significant; the first step gains 0.348 ± 0.135 nats, the last gains 0.002 ± 0.051 nats, which is less."
     )
-    assert loss_line(groups(two, four)).endswith("It is lowest with 2; the step gains 0.348 ± 0.135 nats.")
+    assert loss_line(groups(two, four)).endswith("It is lowest with 2 heads; the step gains 0.348 ± 0.135 nats.")
     noisy = [[3.0, 3.1, 3.2], [2.9, 3.2, 2.9], [2.8, 2.9, 3.1]]
-    assert loss_line(groups(*noisy)).endswith(": whether it gains less can't be told.")
+    assert loss_line(groups(*noisy)).endswith(": whether that is less can't be told.")
     growing = [[3.0, 3.1, 3.2], [2.95, 3.06, 3.14], [2.5, 2.6, 2.7]]
-    assert loss_line(groups(*growing)).endswith(": it gains more.")
+    assert loss_line(groups(*growing)).endswith(", which is more.")
+    assert loss_line(groups(two, eight, four)).endswith("nats, the last loses 0.190 ± 0.049 nats.")
 
 
 def test_under_three_seeds_nothing_is_ordered():
     start = "Validation loss by number of heads, nats per token: "
     chance = ", which other seeds may change (an interval needs three)."
     assert loss_line(groups(3.0, 2.5, 2.25)) == (
-        f"{start}3.00 with 1; 2.50 with 2; 2.25 with 4. It is lowest with 4{chance}"
+        f"{start}3.00 with 1; 2.50 with 2; 2.25 with 4. It is lowest with 4 heads{chance}"
     )
     assert loss_line(groups([3.0, 3.1], [2.5, 2.6])) == (
-        f"{start}3.00, 3.10 with 1; 2.50, 2.60 with 2. It is lowest with 2{chance}"
+        f"{start}3.00, 3.10 with 1; 2.50, 2.60 with 2. It is lowest with 2 heads{chance}"
     )
     assert loss_line(groups(3.0, None, 2.5)) == (
-        f"{start}3.00 with 1; missing with 2; 2.50 with 4. It is lowest with 4{chance}"
+        f"{start}3.00 with 1; missing with 2; 2.50 with 4. It is lowest with 4 heads{chance}"
     )
     assert loss_line(groups(None, 2.5, setting="d_model=8")) == (
         "Validation loss by number of heads (d_model=8), nats per token: missing with 1; 2.50 with 2."

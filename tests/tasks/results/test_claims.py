@@ -52,7 +52,8 @@ def world(empty, tmp_path_factory):
             lacks[claim_id, kind] = lacking_for_claims(empty, [CLAIMS[claim_id]], kind)[claim_id]
         empty.rollback()
     empty.begin()
-    fill(empty, tmp_path_factory.mktemp("lacking"), *lacking_models())
+    others = [CASES[claim_id].tables(claim_id, CASES[claim_id].holds)[0] for claim_id in CLAIMS]
+    fill(empty, tmp_path_factory.mktemp("lacking"), *lacking_models(), *others)
     for row, _ in decide(empty, list(CLAIMS.values()), "no-heads", "one-layer", "nowhere"):
         decided[row["claim_id"], row["study"]] = row
     for claim_id, lack in lacking_for_claims(empty, list(CLAIMS.values()), "nowhere").items():
@@ -424,6 +425,13 @@ def test_variants_are_called_by_their_names():
     assert named(["", "d_model=8"]) == {"": "all else alike", "d_model=8": "d_model 8"}
     verdicts = dict(zip(places_, ["holds", "fails", "holds"], strict=True))
     assert depends_on(verdicts) == "holds for gelu and plain, fails for local"
+    as_random = {"n_heads=1": "holds, as for random weights", "n_heads=2": "fails"}
+    assert depends_on(as_random) == "holds, as for random weights, at 1 head a layer, fails at 2"
+    many = {f"n_layers={n} n_heads={n % 2 + 1}": "holds" if n % 4 else "fails" for n in range(1, 9)}
+    assert depends_on(many) == "holds at 1, 2, 3, 5, 6 and 7 layers, fails at 4 and 8"
+    grid = {f"n_layers={n} d_model={m}": "holds" if n == m else "fails" for n in (1, 2, 3) for m in (1, 2, 3)}
+    here = "1 layer with d_model 1, 2 layers with d_model 2 and 3 layers with d_model 3"
+    assert depends_on(grid) == f"holds for {here}, fails in 6 configurations"
 
 
 # Controls

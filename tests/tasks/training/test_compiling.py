@@ -66,7 +66,8 @@ def test_a_layer_of_each_number_of_heads_makes_a_kind():
 
 def test_graphs_captured_where_an_edge_is_cut_train_as_plain_code_does(tmp_path):
     cut = InterventionConfig.model_validate({"kind": "cut", "edges": ["L0H0 -> L1H0.K"]})
-    architecture, config = variant(d_head=8, n_layers=2), steps(3).model_copy(update={"interventions": (cut,)})
+    architecture = variant(d_head=8, n_layers=2, n_heads=(2, 1))
+    config = steps(3).model_copy(update={"interventions": (cut,)})
     train(tmp_path / "plain", architecture, config, PLAIN)
     assert train(tmp_path / "captured", architecture, config, COMPILED, captured_training) > 0
     last = [load_model(tmp_path / name, 3) for name in ("plain", "captured")]

@@ -55,7 +55,7 @@ def _sentence(label: str, effects: DataFrame) -> str:
     )
     idle = f"For {n_idle} of {counted(len(known), 'head')}, the 95 % interval of the cost reaches down to 0 or below."
     if not n_idle:
-        idle = f"The 95 % intervals of all {len(known)} heads lie above 0."
+        idle = f"The 95 % intervals of all {len(known)} lie above 0." if len(known) > 1 else "That lies above 0."
     return f"{start} ({worst.ci_low_nats:.3f} to {worst.ci_high_nats:.3f}; {close}). {idle}"
 
 

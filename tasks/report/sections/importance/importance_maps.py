@@ -8,7 +8,7 @@ from headstream.tasks.report.figures.by_model import FigureOfEachModel, best_mod
 from headstream.tasks.report.figures.score_panels import score_panels
 from headstream.tasks.report.figures.style import BLUE, INK, MUTED, name_places, panel
 from headstream.tasks.report.pictures import Picture
-from headstream.tasks.report.sentences import counted, extremes
+from headstream.tasks.report.sentences import extremes
 from headstream.tasks.results.study_results import StudyResults
 
 REFERENCE = "ablation_mean"
@@ -87,7 +87,7 @@ def _sentence(label: str, scores: DataFrame) -> str:
     best = reference.head_label.iloc[0]
     firsts = known[~known.method.str.startswith(_ABLATION)].groupby("method").head_label.first()
     n_same = (firsts == best).sum()
-    others = f"; {n_same} of {counted(len(firsts), 'score')} {_OTHERS} also rank {best} first" if len(firsts) else ""
+    others = f"; it is also ranked first by {n_same} of {len(firsts)} scores {_OTHERS}" if len(firsts) else ""
     return f"By {REFERENCE}, the head of {label} that matters most is {best}{others}."
 
 

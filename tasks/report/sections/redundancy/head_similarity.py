@@ -58,7 +58,7 @@ def _sentence(label: str, pairs: DataFrame, cluster_of: Mapping[Head, int]) -> s
         told.append(f"Its {len(cluster_of)} heads fall into {n_clusters} (those of two or more are outlined).")
     could = (tried.costlier_share < CHEAP_SHARE) | tried.is_redundant.astype(bool)
     bar = f"{100 * CHEAP_SHARE:.0f}\u00a0%"
-    could_be = f"; each head alone costs under {bar}, as such a pair needs, in {could.sum()} of these"
+    could_be = f"; each head alone costs under {bar}, as such a pair needs, in {could.sum()} of the pairs tried"
     known = could_be if tried.costlier_share.notna().all() else ""
     redundant = f"Redundant pairs (in orange): {tried.is_redundant.sum()} of {len(tried)} tried{known}."
     return " ".join([*told, redundant if len(tried) else "Whether pairs are redundant was not measured."])
