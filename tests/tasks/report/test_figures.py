@@ -24,6 +24,7 @@ from headstream.tasks.report.figures.style import (
 )
 from headstream.tasks.report.sections import figures
 from headstream.tasks.report.sections.attention.attention import expected_keys
+from headstream.tasks.report.sections.learning.learning import _about_lines, _draw
 from headstream.tasks.report.sections.pruning.heads_that_matter import heads_that_matter
 from headstream.tasks.report.sentences import extremes, listed, models_left_out, not_drawn
 from headstream.tasks.results.study_results import open_results
@@ -296,3 +297,20 @@ def test_heads_without_scores_have_no_map(tmp_path):
         (picture,) = draw("head_maps", results)
     assert picture.figure is None
     assert picture.sentence == "No picture: scores of the heads of 1L2H were not measured."
+
+
+def test_many_models_of_a_kind_are_thin_lines_and_their_mean():
+    axes, palette = Figure().subplots(), Palette({"2L4H": 2, "1L4H": 1})
+    rows = [
+        {"label": label, "model_id": f"{label}{seed}", "tokens": tokens, "loss": seed * tokens}
+        for label, n in (("2L4H", 4), ("1L4H", 3))
+        for seed in range(n)
+        for tokens in (1, 2)
+    ]
+    _draw(axes, DataFrame(rows), "tokens", "loss", palette)
+    widths = [line.get_linewidth() for line in axes.lines]
+    assert len(widths) == 3 + 4 + 1
+    assert [width == widths[0] for width in widths] == [True] * 3 + [False] * 4 + [True]
+    assert [*axes.lines[-1].get_ydata()] == [1.5, 3.0]
+    assert _about_lines(DataFrame(rows)) == " Thin lines are seeds, thick ones their means."
+    assert _about_lines(DataFrame(rows[-6:])) == ""

@@ -16,7 +16,7 @@ from headstream.tasks.results.study_results import StudyResults
 _MAPS = FigureOfEachModel(
     "head_map",
     ("head_scores",),
-    look="Each map shows all heads by one score: the fuller the blue, the higher it is; orange is below 0.",
+    look="Each map shows all heads by one score: the fuller the blue, the higher it is; orange is negative.",
     why_none="no model has heads with scores",
     choose=best_models,
 )

@@ -16,6 +16,8 @@ from headstream.tasks.report.sentences import extremes
 from headstream.tasks.results.study_results import StudyResults
 
 MAX_TRAINING_CURVES = 12  # more would hide the validation losses
+MAX_LINES_OF_A_KIND = 3  # of more models, thin lines and their mean
+_THIN: dict[str, Any] = {"linewidth": 0.6, "alpha": 0.4, "marker": "", "linestyle": "-"}
 
 
 def learning_curves(results: StudyResults) -> list[Picture]:
@@ -44,6 +46,7 @@ def learning_curves(results: StudyResults) -> list[Picture]:
             f" Training loss of {lowest.label}, on the last batches logged, ends at {sum(ends) / len(ends):.2f} nats."
         )
     look = "The more text a model has read, the better it predicts what comes next: the lower its line."
+    look += _about_lines(validation)
     return [Picture(name, sentence, queries, figure, look)]
 
 
@@ -79,7 +82,7 @@ def context_over_training(results: StudyResults) -> list[Picture]:
     if bands:
         sentence += f". {'Bands mark phase changes' if len(bands) > 1 else 'The band marks the phase change'} of "
         sentence += " and, right, of ".join(bands)
-    return [Picture(name, f"{sentence}.", queries, figure, look)]
+    return [Picture(name, f"{sentence}.", queries, figure, look + _about_lines(gains))]
 
 
 def loss_in_context(results: StudyResults) -> list[Picture]:
@@ -116,13 +119,29 @@ def loss_in_context(results: StudyResults) -> list[Picture]:
         "models that predict better the more of a passage they have seen. Right, lines that fall are of models that "
         "predict better what has come before."
     )
-    return [Picture(name, sentence, queries, figure, look)]
+    return [Picture(name, sentence, queries, figure, look + _about_lines(repeats))]
 
 
 def _draw(axes: Axes, curves: DataFrame, x: str, y: str, palette: Palette, **style: Any) -> None:
-    """A line for each model."""
-    for (label, _), curve in curves.groupby(["label", "model_id"]):
-        axes.plot(curve[x], curve[y], **palette.line(label) | style)
+    """A line for each model or, of a kind that has many, thin ones and their mean."""
+    for label, of_label in curves.groupby("label"):
+        line = palette.line(str(label)) | style
+        are_many = _are_many(of_label)
+        for _, curve in of_label.groupby("model_id"):
+            axes.plot(curve[x], curve[y], **line | (_THIN if are_many else {}))
+        if are_many:
+            mean = of_label.groupby(x)[y].mean()
+            axes.plot(mean.index, mean, **line)
+
+
+def _are_many(of_label: DataFrame) -> bool:
+    return int(of_label.model_id.nunique()) > MAX_LINES_OF_A_KIND
+
+
+def _about_lines(curves: DataFrame) -> str:
+    """What to say of lines, where some are means."""
+    has_means = any(_are_many(of_label) for _, of_label in curves.groupby("label"))
+    return " Thin lines are seeds, thick ones their means." if has_means else ""
 
 
 def _ends(curves: DataFrame, column: str) -> dict[str, float]:
