@@ -8,10 +8,10 @@ WITH in_words AS (
         claims.*,
         replace(format('{:.3g}', estimate), 'e-0', 'e-') AS value,
         format(' ({:.3g} to {:.3g})', ci_low, ci_high) AS bounds,
-        format('{:.3g} to {:.3g}', estimate_low, estimate_high) AS ends,
+        if(estimate_low = estimate_high, format('{:.3g}', estimate_low), format('{:.3g} to {:.3g}', estimate_low, estimate_high)) AS ends,
         n || ' ' || if(n = 1, rtrim(over, 's'), over) AS values_of,
         if(most > n, ' or more', '') AS more,
-        coalesce(' (at the look at ' || look || ')', '') AS at_look,
+        coalesce(' (last look at ' || look || ' seeds)', '') AS at_look,
         coalesce(' of ' || only_one, '') AS of_which
     FROM claims
     LEFT JOIN (

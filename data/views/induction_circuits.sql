@@ -24,6 +24,8 @@
 -- z: distance of score from chance, standard deviations of score^2
 -- z_rank: rank of the first writer's z among all heads with which the reader could compose so; 1 is the highest; z that agree to a tenth share it
 -- also_compose: heads that compose so with the reader, significantly, but aren't its writers: they don't attend to what a writer must, or removing them changes little; the highest z first; NULL if compositions were not measured
+-- also_compose_attention: what each of these gives to the keys that would make it a writer: its previous_token (K) or duplicate_token (Q)
+-- also_compose_without: the reader's prefix_matching without each of these alone in its keys (K) or queries (Q); NULL if not tried
 -- matching_eigenvalues: eigenvalue score of the reader's QK circuit if its keys read the first writer alone, -1..1: 1 looks for the query's token; NULL for kind Q
 -- matches: whether matching_eigenvalues reaches clear_eigenvalues()
 -- score_share: share of the variance of the reader's attention scores that comes from its keys (K) or queries (Q) reading the writers
@@ -129,16 +131,25 @@ joined AS (
 composing AS (
     SELECT
         composed.model_id,
-        reader_layer AS layer,
-        reader_head AS head,
-        coalesce(
-            list(label ORDER BY z DESC, label) FILTER (significant AND NOT list_contains(writers, label)), []
-        ) AS also_compose
-    FROM composed
-    JOIN circuits
-        ON (circuits.model_id, circuits.kind, circuits.layer, circuits.head)
-        = (composed.model_id, composed.kind, composed.reader_layer, composed.reader_head)
-    GROUP BY ALL
+        composed.reader_layer AS layer,
+        composed.reader_head AS head,
+        coalesce(list(composed.label ORDER BY z DESC, composed.label) FILTER (is_other), []) AS also_compose,
+        list(if(composed.kind = 'K', previous_token, duplicate_token) ORDER BY z DESC, composed.label)
+            FILTER (is_other) AS also_compose_attention,
+        list(checks.prefix_matching_without ORDER BY z DESC, composed.label) FILTER (is_other) AS also_compose_without
+    FROM (
+        SELECT composed.*, composed.significant AND NOT list_contains(writers, composed.label) AS is_other
+        FROM composed
+        JOIN circuits
+            ON (circuits.model_id, circuits.kind, circuits.layer, circuits.head)
+            = (composed.model_id, composed.kind, composed.reader_layer, composed.reader_head)
+    ) AS composed
+    LEFT JOIN head_summary AS other ON (other.model_id, other.label) = (composed.model_id, composed.label)
+    LEFT JOIN causal_checks AS checks
+        ON (checks.model_id, checks.kind) = (composed.model_id, composed.kind)
+        AND head_label(checks.writer_layer, checks.writer_head) = composed.label
+        AND (checks.reader_layer, checks.reader_head) = (composed.reader_layer, composed.reader_head)
+    GROUP BY composed.model_id, composed.reader_layer, composed.reader_head
 ),
 score_shares AS (
     SELECT circuits.model_id, circuits.layer, circuits.head, sum(share) AS score_share
@@ -182,6 +193,8 @@ SELECT
     writer_z[1] AS z,
     z_rank,
     also_compose,
+    also_compose_attention,
+    also_compose_without,
     joined.matching_eigenvalues,
     joined.matching_eigenvalues >= clear_eigenvalues() AS matches,
     score_share,

@@ -153,6 +153,16 @@ def _writers(circuit: Circuit) -> str:
     return listed(told)
 
 
+def _others(circuit: Circuit) -> str:
+    """Heads that compose so and aren't writers: what they attend to, and what the reader is without them."""
+    columns = ("also_compose", "also_compose_attention", "also_compose_without")
+    told = []
+    for head, attention, without in zip(*(circuit[column] for column in columns), strict=True):
+        alone = "" if without is None else f"; without it alone, prefix_matching is {without:.2f}"
+        told.append(f"{head} ({_SCORES[circuit['kind']]} {_number(attention)}{alone})")
+    return listed(told)
+
+
 def _reading(circuit: Circuit) -> str:
     """Which heads the reader's keys or queries read, more than by chance."""
     start = f"Its {_SIDES[circuit['kind']]} read {_writers(circuit)} by {circuit['kind']}-composition"
@@ -160,9 +170,9 @@ def _reading(circuit: Circuit) -> str:
     if rank is not None:
         place = f"{ORDINALS[rank - 1]}" if rank <= len(ORDINALS) else f"number {rank}"
         start += f"; by z, {circuit['writers'][0]} is {place} of {circuit['n_earlier']} earlier heads"
-    if others := circuit["also_compose"]:
-        verbs = ("composes", "looks", "matters") if len(others) == 1 else ("compose", "look", "matter")
-        start += f"; {listed(others)} {verbs[0]} so as well, but {verbs[1]} elsewhere, or hardly {verbs[2]}"
+    if circuit["also_compose"]:
+        compose = "composes" if len(circuit["also_compose"]) == 1 else "compose"
+        start += f"; not counted among them, {_others(circuit)} also {compose} so"
     return (
         f"{start}."
         if share is None

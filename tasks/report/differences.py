@@ -65,7 +65,9 @@ class Extreme(NamedTuple):
             return "it differs significantly from none of the others"
         if len(labels) == 1:
             return f"its difference from {labels[0]} isn't significant"
-        named = f"{len(labels)} of {self.n_others} others" if len(labels) > _MAX_NAMED else " and ".join(labels)
+        named = f"{', '.join(labels[:-1])} and {labels[-1]}"
+        if len(labels) > _MAX_NAMED:
+            named = f"{len(labels)} of {self.n_others} others"
         return f"its differences from {named} aren't significant"
 
     @property

@@ -105,7 +105,7 @@ def test_no_composition_is_said_to_be_none(study):
 def test_spectra_are_beside_each_other_and_scored(results):
     two, one = draw("eigenvalue_spectra", results)
     assert two.sentence.startswith("In 2L4H, eigenvalues are clearly positive in OV of L1H3 (0.95); in QK of no head")
-    assert "with keys that read one earlier head alone, those of L1H3 (0.98)." in two.sentence
+    assert "with keys that read the named earlier head alone, those of L1H3 (0.98)." in two.sentence
     axes = two.figure.axes[0]
     assert [tick.get_text() for tick in axes.get_xticklabels()] == [
         f"L{layer}H{h}" for layer in (0, 1) for h in range(4)

@@ -62,7 +62,8 @@ def circuit(**columns):
         "reader_role": "induction", "induction_random_period": 0.4, "induction_copying_logit": 2.0,
         "copying_eigenvalues": 0.9, "copies": True,
         "n_earlier": 4, "kind": "K", "writers": ["L0H2", "L0H0"], "n_writers": 2, "writer_attention": [0.61, 0.5],
-        "writer_offsets": [1, 1], "writer_z": [20.0, 10.0], "score": 0.4, "z_rank": 1, "also_compose": [],
+        "writer_offsets": [1, 1], "writer_z": [20.0, 10.0], "score": 0.4, "z_rank": 1,
+        "also_compose": [], "also_compose_attention": None, "also_compose_without": None,
         "matching_eigenvalues": 0.9, "matches": True,
         "score_share": None, "prefix_matching": 0.44, "prefix_matching_without": 0.07,
         "prefix_matching_without_each": [0.27, 0.31], "depends": True, "is_circuit": True, "loss_effect_nats": 0.1,
@@ -108,8 +109,12 @@ def test_pointers_are_told_by_queries():
 
 
 def test_heads_that_compose_and_are_no_writers_are_named():
-    assert "; L0H1 composes so as well, but looks elsewhere, or hardly matters" in paragraph_of(also_compose=["L0H1"])
-    assert "; L0H1 and L0H3 compose so as well, but look elsewhere" in paragraph_of(also_compose=["L0H1", "L0H3"])
+    one = {"also_compose": ["L0H1"], "also_compose_attention": [0.24], "also_compose_without": [0.32]}
+    told = "; not counted among them, L0H1 (previous_token 0.24; without it alone, prefix_matching is 0.32)"
+    assert f"{told} also composes so" in paragraph_of(**one)
+    two = {"also_compose_attention": [0.24, 0.1], "also_compose_without": [0.32, None]}
+    two |= {"also_compose": ["L0H1", "L0H3"]}
+    assert f"{told} and L0H3 (previous_token 0.10) also compose so" in paragraph_of(**two)
 
 
 def test_anti_induction_is_called_so():

@@ -51,8 +51,8 @@ def _sentence(fits: DataFrame, fits_with_heads: DataFrame) -> str:
     if not gaps:
         return sentence
     return (
-        f"{sentence} Of bigrams that are as likely, for each logit by which the mean of all else is higher, the direct"
-        f" path's differs by {listed(gaps)}; any two parts of logits that fit bigrams together make up for each other."
+        f"{sentence} Among equally likely bigrams, where all else gives one logit more, the direct path's differs by"
+        f" {listed(gaps)}; any two parts of logits that fit bigrams together make up for each other."
     )
 
 

@@ -20,10 +20,11 @@ _FIGURE = FigureOfEachModel(
     "eigenvalues",
     ("eigenvalues", "head_scores"),
     look=(
-        "Dots to the right of a circle: in the row OV, the head makes what it looks at more likely (it copies); in QK,"
-        " it looks for copies of its own token. The number at a circle is the sum of its eigenvalues over the sum of"
-        " their sizes: 1 if all lie to the right, -1 if to the left. K-composed is QK with keys that read only the"
-        " named earlier head. Eigenvalues to the right don't prove copying."
+        "Dots to the right of a circle: in the row OV, the head makes what it looks at more likely, a sign of copying"
+        " and no proof; in QK, it looks for copies of its own token. The number at a circle is the sum of its"
+        " eigenvalues over the sum of their sizes: 1 if all lie to the right, -1 if to the left. K-composed is QK with"
+        " keys that read only the named earlier head, the one whose composition is strongest; of a circuit's writers it"
+        " needn't be one."
     ),
     why_none="no model has heads whose eigenvalues were computed",
 )
@@ -65,7 +66,9 @@ def _sentence(label: str, spectra: DataFrame) -> str:
     """Which heads have the sign of copying or of matching, by the scores that stand below the spectra."""
     heads = spectra.drop_duplicates(["circuit", "head_label"]).sort_values("head_label")
     ov, qk, composed = (heads[heads.circuit == circuit] for circuit in _COLORS)
-    through = "" if composed.empty else f"; with keys that read one earlier head alone, those of {_clear(composed)}"
+    through = (
+        "" if composed.empty else f"; with keys that read the named earlier head alone, those of {_clear(composed)}"
+    )
     return f"In {label}, eigenvalues are clearly positive in OV of {_clear(ov)}; in QK of {_clear(qk)}{through}."
 
 

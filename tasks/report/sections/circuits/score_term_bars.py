@@ -12,7 +12,7 @@ from headstream.tasks.results.study_results import StudyResults
 _FIGURE = FigureOfEachModel(
     "score_terms",
     ("score_terms",),
-    look="What decides where a head looks: position, the tokens themselves, or what earlier heads wrote.",
+    look="What attention scores vary with: position, the tokens themselves, or what earlier heads wrote.",
     why_none="no model has later heads whose scores were decomposed",
 )
 _MAX_HEADS = 12

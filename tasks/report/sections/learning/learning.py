@@ -75,7 +75,7 @@ def context_over_training(results: StudyResults) -> list[Picture]:
         sentence += f"; the best head's induction_random_period is {extremes(final)}"
         look = (
             "Left, how much better a model predicts random tokens when they come again; right, how well its best head "
-            "finds them: where the right-hand line leaps, an induction head forms."
+            "finds them: where the right-hand line leaps, a head comes to do induction."
         )
     scores_of = zip((left, *others), ("repeat_gain", "prefix_matching"), strict=False)
     bands = [score for axes, score in scores_of if axes.patches]
