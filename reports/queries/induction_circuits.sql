@@ -28,6 +28,8 @@ SELECT
     score,
     z_rank,
     also_compose,
+    also_compose_attention,
+    also_compose_without,
     matching_eigenvalues,
     matches,
     score_share,
