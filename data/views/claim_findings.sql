@@ -36,7 +36,7 @@ SELECT
                 THEN concat(value, ' (' || ends || ' over ', n_configurations, ' configurations)', ' ' || unit, ', ', values_of, ' each', at_look)
             WHEN n_configurations > 1
                 THEN concat(ends, ' ' || unit, ', ', n_configurations, ' configurations of ', values_of, more, at_look)
-            WHEN n > 0 THEN concat(value, bounds, ' ' || unit, ', ', values_of, of_which, at_look)
+            WHEN n > 0 THEN concat(value, bounds, ' ' || unit, ', ', values_of, of_which)
         END,
         format('{:.3g} for random weights', control),
         reason

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 _Settings = Mapping[str, str]
 
 _SETTING = re.compile(r"(\w+)=(\[[^\]]*\]|\S*)")
-MAX_LISTED = 4  # configurations of one verdict; more are counted
+_MAX_PLACES = 4  # configurations of one verdict; more are counted
 _NOUNS = {"n_layers": "layer", "n_heads": "head", "total_heads": "head"}
 _PLACES = {"n_heads": " a layer", "total_heads": " in all"}
 
@@ -43,7 +43,7 @@ def depends_on(verdicts: Mapping[str, str]) -> str:
     parts = []
     for kind in kinds:
         of_kind = [names[place] for place, verdict in verdicts.items() if verdict == kind]
-        many = len(of_kind) > MAX_LISTED
+        many = len(of_kind) > _MAX_PLACES
         where = f"in {len(of_kind)} configurations" if many else f"for {_and(sorted(of_kind))}"
         parts.append(f"{_before_places(kind)} {where}")
     return ", ".join(parts)
