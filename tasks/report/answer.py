@@ -163,7 +163,7 @@ def _compared(best: Group, groups: Sequence[Group]) -> list[str]:
     others = {group["n_layers"]: group for group in reversed(groups) if group["n_layers"] != best["n_layers"]}
     if others:
         kinds = sum(group["n_layers"] in others for group in groups)
-        which = ", the best kind of each" if kinds > len(others) else ""
+        which = ", by that score the best kind of each" if kinds > len(others) else ""
         return [f"Other depths{which}: {'; '.join(_briefly(others[depth]) for depth in sorted(others, reverse=True))}."]
     lowest = extreme(_scores(groups)) if len(groups) > 1 else None
     if not lowest or not lowest.says_something:

@@ -5,10 +5,11 @@ SELECT
     task,
     count(*) AS seeds,
     max(best_head) FILTER (stands_for_label) AS head,
+    max(format('{:.2f} ({:.2f} to {:.2f})', round(head_gain, 2) + 0, round(head_gain_low, 2) + 0, round(head_gain_high, 2) + 0))
+        FILTER (stands_for_label) AS its_gain_over_text,
     avg(head_gain) AS gain_of_head,
     ci95(head_gain) AS gain_of_head_ci95,
     list(head_gain ORDER BY labelled_models.seed) AS gain_of_head_values,
-    max(format('{:.2f} to {:.2f}', round(head_gain_low, 2) + 0, round(head_gain_high, 2) + 0)) FILTER (stands_for_label) AS interval_over_text,
     avg(head_accuracy) AS accuracy_of_head,
     list(head_accuracy ORDER BY labelled_models.seed) AS accuracy_of_head_values,
     avg(majority_accuracy) AS commonest_label,
