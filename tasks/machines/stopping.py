@@ -150,8 +150,9 @@ def exit_immediately(code: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):  # nothing reads it any more
             stream.flush()
-    if os.isatty(1):
-        os.write(1, SHOW_CURSOR)  # what was cut short may have hidden it
+    with suppress(OSError):  # the terminal is gone
+        if os.isatty(1):
+            os.write(1, SHOW_CURSOR)  # what was cut short may have hidden it
     os._exit(code)
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headstream.tasks.report.model_choice import labels_best_first
-from headstream.tasks.report.sentences import listed
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.lists import listed
 
 MAX_BEHAVIOURS = 2  # in the answer
 

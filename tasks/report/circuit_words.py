@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from headstream.tasks.report.model_choice import best_label_of_each_depth, measured_groups
-from headstream.tasks.report.sentences import listed
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.lists import listed
 from headstream.tasks.words.markdown import MISSING, short_count
 
 ORDINALS = ("first", "second", "third")

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from scipy.special import stdtr, stdtrit
 
+from headstream.tasks.words.lists import listed
+
 ENOUGH = 3  # seeds for an interval, as in the macro ci95
 LEVEL = 0.05
 ONE_SEED = ", which other seeds may change (an interval needs three)"
@@ -57,7 +59,7 @@ class Extreme(NamedTuple):
         parts = [f"{self._alike(alike)}{self._corrected}"] if alike else []
         if self.untested:
             have = "has" if len(self.untested) == 1 else "have"
-            parts.append(f"{' and '.join(self.untested)} {have} too few seeds to be compared")
+            parts.append(f"{listed(self.untested)} {have} too few seeds to be compared")
         return f", though {', and '.join(parts)}"
 
     def _alike(self, labels: Sequence[str]) -> str:
@@ -65,9 +67,8 @@ class Extreme(NamedTuple):
             return "it differs significantly from none of the others"
         if len(labels) == 1:
             return f"its difference from {labels[0]} isn't significant"
-        named = f"{', '.join(labels[:-1])} and {labels[-1]}"
-        if len(labels) > _MAX_NAMED:
-            named = f"{len(labels)} of {self.n_others} others"
+        many = len(labels) > _MAX_NAMED
+        named = f"{len(labels)} of {self.n_others} others" if many else listed(labels)
         return f"its differences from {named} aren't significant"
 
     @property

@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headstream.tasks.report.sentences import counted, listed
+from headstream.tasks.report.sentences import counted
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.lists import listed
 
 MAX_NAMED = 5  # heads in a sentence
 DOES = {  # one of them, and several

@@ -1,9 +1,10 @@
 """Pieces of the sentences that a report is made of."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from headstream.tasks.report.differences import ValueBySeed, extreme
+from headstream.tasks.words.lists import listed
 from headstream.tasks.words.markdown import short_count
 
 if TYPE_CHECKING:
@@ -27,11 +28,6 @@ def extremes(groups: Mapping[str, ValueBySeed], unit: str = "") -> str:
         for end, name, bound in ((high, "highest", "at most"), (low, "lowest", "at least"))
     ]
     return ", and ".join(ends)
-
-
-def listed(items: Sequence[str]) -> str:
-    """Items as prose lists them: `a, b and c`."""
-    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
 def counted(n: int, what: str) -> str:

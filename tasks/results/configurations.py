@@ -3,6 +3,8 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from headstream.tasks.words.lists import listed
+
 _Settings = Mapping[str, str]
 
 _SETTING = re.compile(r"(\w+)=(\[[^\]]*\]|\S*)")
@@ -38,13 +40,13 @@ def depends_on(verdicts: Mapping[str, str]) -> str:
         if sum(map(len, values.values())) == len(set().union(*values.values())):
             first, *others = ((kind, sorted(values[kind], key=_size)) for kind in kinds)
             parts = [f"{_before_places(first[0])} at {_counted(axis, first[1])}"]
-            return ", ".join(parts + [f"{_before_places(kind)} at {_and(of_kind)}" for kind, of_kind in others])
+            return ", ".join(parts + [f"{_before_places(kind)} at {listed(of_kind)}" for kind, of_kind in others])
     names = named(list(verdicts))
     parts = []
     for kind in kinds:
         of_kind = [names[place] for place, verdict in verdicts.items() if verdict == kind]
         many = len(of_kind) > _MAX_PLACES
-        where = f"in {len(of_kind)} configurations" if many else f"for {_and(sorted(of_kind))}"
+        where = f"in {len(of_kind)} configurations" if many else f"for {listed(sorted(of_kind))}"
         parts.append(f"{_before_places(kind)} {where}")
     return ", ".join(parts)
 
@@ -84,19 +86,15 @@ def _shared_axes(all_settings: Sequence[_Settings]) -> list[str]:
 def _name(settings: _Settings) -> str:
     words = [value if axis == "variant" else _counted(axis, [value]) for axis, value in settings.items()]
     first, *others = words or ["all else alike"]
-    return f"{first} with {_and(others)}" if others else first
+    return f"{first} with {listed(others)}" if others else first
 
 
 def _counted(axis: str, values: Sequence[str]) -> str:
     """Values of an axis in words: `2 and 4 heads a layer`, `positions rotary`."""
     if axis in _NOUNS:
         plural = "" if list(values) == ["1"] else "s"
-        return f"{_and(values)} {_NOUNS[axis]}{plural}{_PLACES.get(axis, '')}"
-    return f"{axis} {_and(values)}"
-
-
-def _and(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+        return f"{listed(values)} {_NOUNS[axis]}{plural}{_PLACES.get(axis, '')}"
+    return f"{axis} {listed(values)}"
 
 
 def _size(value: str) -> tuple[float, str]:

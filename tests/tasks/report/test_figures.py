@@ -26,8 +26,9 @@ from headstream.tasks.report.sections import figures
 from headstream.tasks.report.sections.attention.attention import expected_keys
 from headstream.tasks.report.sections.learning.learning import _about_lines, _draw
 from headstream.tasks.report.sections.pruning.heads_that_matter import heads_that_matter
-from headstream.tasks.report.sentences import extremes, listed, models_left_out, not_drawn
+from headstream.tasks.report.sentences import extremes, models_left_out, not_drawn
 from headstream.tasks.results.study_results import open_results
+from headstream.tasks.words.lists import listed
 
 
 @pytest.fixture(scope="module")

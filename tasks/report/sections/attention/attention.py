@@ -25,8 +25,8 @@ from headstream.tasks.report.figures.style import (
     tint,
 )
 from headstream.tasks.report.pictures import Picture
-from headstream.tasks.report.sentences import listed
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.lists import listed
 from headstream.tasks.words.plain_text import terminal_safe
 
 MAP_SIDE = 7.2  # inches at most

@@ -9,8 +9,9 @@ from headstream.tasks.report.figures.by_model import best_models
 from headstream.tasks.report.figures.phase_changes import PhaseChange, scale_by_tokens, strongest_change
 from headstream.tasks.report.figures.style import AMBER, BRICK, CYAN, DASHED, GREY, INDIGO, MUTED, OLIVE, panel
 from headstream.tasks.report.pictures import Picture
-from headstream.tasks.report.sentences import counted, listed
+from headstream.tasks.report.sentences import counted
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.lists import listed
 from headstream.tasks.words.markdown import short_count
 
 _QUERIES = ("behaviours_over_training", "behaviour_formation_times")

@@ -9,8 +9,9 @@ from pandas import DataFrame, Series
 from headstream.tasks.report.figures.style import MUTED, WIDTH, Palette
 from headstream.tasks.report.model_choice import best_label_of_each_depth
 from headstream.tasks.report.pictures import Picture
-from headstream.tasks.report.sentences import listed, models_left_out
+from headstream.tasks.report.sentences import models_left_out
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.lists import listed
 from headstream.tasks.words.markdown import readable
 
 _NAME, _QUERIES = "bigram_fit", ("bigram_samples", "bigram_fits")

@@ -14,8 +14,9 @@ from headstream.models.nodes import Head
 from headstream.tasks.report.figures.by_model import FigureOfEachModel
 from headstream.tasks.report.figures.style import CARD, KIND_COLORS, MUTED, ROLE_COLORS, WIDTH, as_map, panel
 from headstream.tasks.report.pictures import Picture
-from headstream.tasks.report.sentences import listed, not_drawn
+from headstream.tasks.report.sentences import not_drawn
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.lists import listed
 
 Place = tuple[float, float]
 _FIGURE = FigureOfEachModel(

@@ -12,8 +12,9 @@ from pandas import DataFrame
 from headstream.tasks.report.figures.by_model import FigureOfEachModel
 from headstream.tasks.report.figures.style import BLUE, GREEN, GRID, MUTED, ORANGE, WIDTH, as_map, headline, panel
 from headstream.tasks.report.pictures import Picture
-from headstream.tasks.report.sentences import listed, not_drawn
+from headstream.tasks.report.sentences import not_drawn
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.lists import listed
 from headstream.tasks.words.markdown import MISSING
 
 _FIGURE = FigureOfEachModel(

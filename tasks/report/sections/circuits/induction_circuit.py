@@ -23,8 +23,8 @@ from headstream.tasks.report.figures.style import (
 )
 from headstream.tasks.report.model_choice import labels_best_first
 from headstream.tasks.report.pictures import Picture
-from headstream.tasks.report.sentences import listed
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.lists import listed
 
 _NAME, _QUERIES = "induction_circuit", ("induction_circuits",)
 _TOKENS = ("…", "A", "B", "…", "A")  # the last is the current one; what is predicted is drawn beside it

@@ -11,8 +11,9 @@ from pandas import DataFrame, isna
 from headstream.tasks.report.figures.by_model import FigureOfEachModel
 from headstream.tasks.report.figures.style import BRICK, INDIGO, INK, MUTED, WIDTH, name_places
 from headstream.tasks.report.pictures import Picture
-from headstream.tasks.report.sentences import counted, listed, not_drawn
+from headstream.tasks.report.sentences import counted, not_drawn
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.lists import listed
 
 _FIGURE = FigureOfEachModel(
     "path_terms",

@@ -10,8 +10,8 @@ from pandas import DataFrame
 
 from headstream.tasks.report.figures.style import DOTTED, INDIGO, MUTED, OLIVE, WIDTH
 from headstream.tasks.report.pictures import Picture
-from headstream.tasks.report.sentences import listed
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.lists import listed
 from headstream.tasks.words.markdown import short_count
 
 _NAME, _QUERIES = "costs", ("costs", "cost_exponents")

@@ -10,8 +10,9 @@ from headstream.tasks.report.figures.phase_changes import scale_by_tokens, stron
 from headstream.tasks.report.figures.score_panels import score_panels
 from headstream.tasks.report.figures.style import ROLE_COLORS, WIDTH, wrapped
 from headstream.tasks.report.pictures import Picture
-from headstream.tasks.report.sentences import listed, models_left_out, risen
+from headstream.tasks.report.sentences import models_left_out, risen
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.lists import listed
 
 _MAPS = FigureOfEachModel(
     "head_map",

@@ -9,8 +9,9 @@ from pandas import DataFrame
 from headstream.tasks.report.figures.by_model import FigureOfEachModel
 from headstream.tasks.report.figures.style import BLUE, GREY, INK, MUTED, OLIVE, ORANGE, name_places, panel
 from headstream.tasks.report.pictures import Picture
-from headstream.tasks.report.sentences import counted, listed
+from headstream.tasks.report.sentences import counted
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.lists import listed
 from headstream.tasks.words.markdown import MISSING
 
 _ROW = 0.36  # inches

@@ -15,8 +15,9 @@ from headstream.tasks.prompts.shipped_prompts import REPEATS
 from headstream.tasks.report.figures.by_model import best_models
 from headstream.tasks.report.figures.style import CARD, DASHED, KIND_COLORS, MUTED, WIDTH, as_map, panel
 from headstream.tasks.report.pictures import Picture
-from headstream.tasks.report.sentences import counted, listed, not_drawn
+from headstream.tasks.report.sentences import counted, not_drawn
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.lists import listed
 
 _QUERIES = ("behaviour_edges", "behaviours")
 _LOOK = "Read upwards: who reads whom while the model does it; the wider a line, the more is lost without it."

@@ -11,8 +11,9 @@ from headstream.tasks.report.figures.by_model import FigureOfEachModel
 from headstream.tasks.report.figures.style import AMBER, BRICK, DASHED, DOTTED, INDIGO, MUTED, OLIVE, WIDTH
 from headstream.tasks.report.pictures import Picture
 from headstream.tasks.report.pruning_words import HOW, pruning_line
-from headstream.tasks.report.sentences import counted, listed
+from headstream.tasks.report.sentences import counted
 from headstream.tasks.results.study_results import StudyResults
+from headstream.tasks.words.lists import listed
 
 _FIGURE = FigureOfEachModel(
     "pruning",
