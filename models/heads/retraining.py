@@ -1,6 +1,7 @@
 """Pruning with training in between: the remaining heads learn to compensate for those that were removed."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Int
@@ -15,13 +16,20 @@ from headstream.models.optimisers import rate_factor
 from headstream.models.transformer import Fill, Transformer
 
 
+@dataclass(frozen=True)
+class Retraining:
+    """What a model learns from each time that heads went."""
+
+    batches: Iterator[Int[Tensor, "batch pos"]]
+    n_steps: int
+    rate: float  # of AdamW, at first
+
+
 def prune_and_retrain(
     model: Transformer,
     score: Callable[[Transformer, Fill], HeadScores],
     means: Callable[[Transformer], Fill],
-    batches: Iterator[Int[Tensor, "batch pos"]],
-    n_steps: int,
-    rate: float,
+    retraining: Retraining,
     sizes: Sequence[int],
 ) -> Iterator[tuple[HeadSet, Transformer]]:
     """Prune to each of `sizes` in turn; yields all heads pruned so far, and the smaller model after retraining.
@@ -37,18 +45,18 @@ def prune_and_retrain(
         gone |= {places[left.index(head)] for head in going}
         places = [place for place in places if place not in gone]
         model = remove_heads(model, mask_without(model, going), fill)
-        retrain(model, batches, n_steps, rate)
+        retrain(model, retraining)
         yield gone, model
 
 
-def retrain(model: Transformer, batches: Iterator[Int[Tensor, "batch pos"]], n_steps: int, rate: float) -> None:
+def retrain(model: Transformer, retraining: Retraining) -> None:
     """Continue to train a model in place: AdamW without decay, its rate falling to 0 by a cosine."""
     model.requires_grad_(True)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0, fused=True)
-    for step in range(n_steps):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=retraining.rate, weight_decay=0, fused=True)
+    for step in range(retraining.n_steps):
         for group in optimizer.param_groups:
-            group["lr"] = rate * rate_factor(step, n_steps, 0, 0.0)
-        batch = next(batches).to(model.W_E.device)
+            group["lr"] = retraining.rate * rate_factor(step, retraining.n_steps, 0, 0.0)
+        batch = next(retraining.batches).to(model.W_E.device)
         token_losses(model(batch[:, :-1]), batch[:, 1:]).mean().backward()
         optimizer.step()
         optimizer.zero_grad()

@@ -27,7 +27,7 @@ from headstream.models.nodes import Head
 from headstream.models.stimuli import Stimuli
 from headstream.models.transformer import Transformer
 from headstream.tasks.measuring.checkpoint_weights import checkpoint_weights
-from headstream.tasks.measuring.sequences import build_stimuli
+from headstream.tasks.measuring.sequences import RepeatCounts, build_stimuli
 from headstream.tasks.measuring.trained_model import Rows, TrainedModel
 from headstream.tasks.study.analyses.activation_circuits_config import ActivationCircuitsConfig
 from headstream.tasks.text.bigram_counts import count_bigrams
@@ -55,9 +55,7 @@ def measure_activation_circuits(config: ActivationCircuitsConfig, trained: Train
         model.architecture.n_ctx,
         windows=config.path_windows,
         pattern_windows=config.path_windows,
-        fixed_period_sequences=config.fixed_period_sequences,
-        random_period_sequences=config.random_period_sequences,
-        seed=config.seed,
+        repeats=RepeatCounts(config.fixed_period_sequences, config.random_period_sequences, config.seed),
     )
     text, bos = stimuli.text, stimuli.bos
     tables = _paths(config, trained, stimuli)

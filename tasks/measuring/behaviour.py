@@ -17,7 +17,7 @@ from headstream.models.heads.head_behaviour import Behaviour, model_behaviour
 from headstream.models.losses import sequence_losses
 from headstream.models.stimuli import RunningText
 from headstream.models.transformer import Transformer
-from headstream.tasks.measuring.sequences import build_stimuli, choose_passage
+from headstream.tasks.measuring.sequences import RepeatCounts, build_stimuli, choose_passage
 from headstream.tasks.measuring.trained_model import TrainedModel
 from headstream.tasks.study.analyses.behaviour_config import BehaviourConfig
 from headstream.tasks.text.windows import training_text
@@ -40,9 +40,7 @@ def measure_behaviour(config: BehaviourConfig, trained: TrainedModel) -> None:
         n_ctx,
         windows=config.loss_windows,
         pattern_windows=config.pattern_windows,
-        fixed_period_sequences=config.fixed_period_sequences,
-        random_period_sequences=config.random_period_sequences,
-        seed=config.seed,
+        repeats=RepeatCounts(config.fixed_period_sequences, config.random_period_sequences, config.seed),
     )
     measured: dict[int, Behaviour] = {}
     for step in steps:

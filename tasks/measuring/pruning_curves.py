@@ -23,7 +23,7 @@ from headstream.models.heads.pruning_orders import (
 )
 from headstream.models.heads.references import mean_z
 from headstream.models.heads.removal import remove_heads
-from headstream.models.heads.retraining import prune_and_retrain
+from headstream.models.heads.retraining import Retraining, prune_and_retrain
 from headstream.models.heads.scoring_inputs import HeadScores, ScoringInputs
 from headstream.models.losses import sequence_losses
 from headstream.models.nodes import Head
@@ -134,9 +134,7 @@ def retrained_curve(
         subject.model,
         lambda model, fill: head_scores(RETRAIN_BY, ScoringInputs(model, subject.reference, fill)),
         lambda model: mean_z(model, subject.reference),
-        windows,
-        config.retrain_steps,
-        config.retrain_rate,
+        Retraining(windows, config.retrain_steps, config.retrain_rate),
         pruning_sizes(len(heads_of(subject.model)), config.max_points),
     )
     for gone, model in steps:

@@ -1,5 +1,7 @@
 """The sequences that models are measured on: text, repeated random tokens, and one passage to look at."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -12,16 +14,16 @@ from headstream.tasks.text.windows import evaluation_text
 MAX_PASSAGES = 4096  # windows among which the passage is chosen
 
 
-def build_stimuli(
-    tokens: Tokens,
-    n_ctx: int,
-    *,
-    windows: int,
-    pattern_windows: int,
-    fixed_period_sequences: int,
-    random_period_sequences: int,
-    seed: int,
-) -> Stimuli:
+@dataclass(frozen=True)
+class RepeatCounts:
+    """How many sequences of repeated random tokens are drawn, and with which seed."""
+
+    fixed_period: int
+    random_period: int
+    seed: int
+
+
+def build_stimuli(tokens: Tokens, n_ctx: int, *, windows: int, pattern_windows: int, repeats: RepeatCounts) -> Stimuli:
     """The sequences that every model of one corpus and n_ctx is measured on.
 
     Losses are measured on all windows of text, patterns on `pattern_windows` of them.
@@ -30,15 +32,15 @@ def build_stimuli(
     n_patterns = min(pattern_windows, len(text))
     for_patterns = torch.zeros(len(text), dtype=torch.bool)
     for_patterns[torch.arange(n_patterns) * len(text) // n_patterns] = True
-    generator = torch.Generator().manual_seed(seed)
-    repeats = torch.from_numpy(np.asarray(tokens.counts, dtype=np.int64)), tokens.bos, n_ctx
+    generator = torch.Generator().manual_seed(repeats.seed)
+    drawn_from = torch.from_numpy(np.asarray(tokens.counts, dtype=np.int64)), tokens.bos, n_ctx
     return Stimuli(
         bos=tokens.bos,
         text=text[for_patterns],
         more_text=text[~for_patterns],
         documents=torch.cat([documents[for_patterns], documents[~for_patterns]]),
-        fixed_period=fixed_period_repeats(*repeats, fixed_period_sequences, generator),
-        random_period=random_period_repeats(*repeats, random_period_sequences, generator),
+        fixed_period=fixed_period_repeats(*drawn_from, repeats.fixed_period, generator),
+        random_period=random_period_repeats(*drawn_from, repeats.random_period, generator),
     )
 
 

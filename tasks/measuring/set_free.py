@@ -3,7 +3,7 @@
 from typing import Any
 
 from headstream.models.heads.head_behaviour import Behaviour, model_behaviour
-from headstream.tasks.measuring.sequences import build_stimuli
+from headstream.tasks.measuring.sequences import RepeatCounts, build_stimuli
 from headstream.tasks.measuring.trained_model import TrainedModel
 from headstream.tasks.results.tables import write_table
 from headstream.tasks.study.analyses.behaviour_config import BehaviourConfig
@@ -21,14 +21,13 @@ def measure_set_free(config: SetFreeConfig, trained: TrainedModel) -> None:
     Raises:
         UserError: the validation text is too short for one sequence.
     """
+    fixed_period = BehaviourConfig().fixed_period_sequences  # so that the others are those of `behaviour`
     stimuli = build_stimuli(
         trained.tokens,
         trained.model.architecture.n_ctx,
         windows=config.loss_windows,
         pattern_windows=1,
-        fixed_period_sequences=BehaviourConfig().fixed_period_sequences,  # so that the others are those of `behaviour`
-        random_period_sequences=config.random_period_sequences,
-        seed=config.seed,
+        repeats=RepeatCounts(fixed_period, config.random_period_sequences, config.seed),
     )
     steps = [step for step in trained.steps if is_intervened(trained.training_folder, step)]
     tokens, losses, heads = tokens_at(trained.training_folder), list[dict[str, Any]](), list[dict[str, Any]]()

@@ -10,10 +10,10 @@ from typing import Any
 from jaxtyping import Float64, Int
 from torch import Tensor
 
+from headstream.tasks.importing.reference.attended_values import ScoreForm, Visible, attended
 from headstream.tasks.importing.reference.file_tensors import FileTensors
 from headstream.tasks.importing.reference.maths import (
     REFERENCE_ACTIVATIONS,
-    attended,
     gelu_tanh,
     kept_below,
     rates_of,
@@ -38,7 +38,7 @@ def gemma_logits(
         read = rms_norm(x, epsilon, 1 + layer["input_layernorm.weight"])
         q, k, v = (_linear(layer, f"self_attn.{which}_proj", read).unflatten(-1, (-1, d_head)) for which in "qkv")
         q, k = (turned(part, rates, half_split=True) for part in (q, k))
-        x = x + _linear(layer, "self_attn.o_proj", attended(q, k, v, scale=d_head**-0.5).flatten(2))
+        x = x + _linear(layer, "self_attn.o_proj", attended(q, k, v, ScoreForm(d_head**-0.5)).flatten(2))
         read = rms_norm(x, epsilon, 1 + layer["post_attention_layernorm.weight"])
         hidden = activation(_linear(layer, "mlp.gate_proj", read)) * _linear(layer, "mlp.up_proj", read)
         x = x + _linear(layer, "mlp.down_proj", hidden)
@@ -119,7 +119,7 @@ def _logits(
             q, k = norm(q, f"{attention}.q_norm"), norm(k, f"{attention}.k_norm")
         q, k = (turned(part, rates[kind], half_split=True) for part in (q, k))
         window = config.get("sliding_window", 4096) if kind == "sliding_attention" else None
-        mixed = attended(q, k, v, scale, window, cap=caps[0])
+        mixed = attended(q, k, v, ScoreForm(scale, caps[0]), Visible(window))
         x = x + norm(linear(mixed.flatten(2), f"{attention}.o_proj"), f"{layer}.post_attention_layernorm")
         read = norm(x, f"{layer}.pre_feedforward_layernorm")
         hidden = activation(linear(read, f"{layer}.mlp.gate_proj")) * linear(read, f"{layer}.mlp.up_proj")

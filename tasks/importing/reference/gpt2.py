@@ -10,8 +10,9 @@ from typing import Any
 from jaxtyping import Float64, Int
 from torch import Tensor
 
+from headstream.tasks.importing.reference.attended_values import ScoreForm, attended
 from headstream.tasks.importing.reference.file_tensors import FileTensors
-from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, attended, layer_norm, read_out
+from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, layer_norm, read_out
 from headstream.tasks.importing.reference.said_settings import given
 
 
@@ -83,7 +84,7 @@ def _logits(tensors: FileTensors, tokens: Tensor, form: _Form) -> Tensor:
         joined = linear(norm(x, f"h.{i}.ln_1"), f"h.{i}.attn.c_attn")
         q, k, v = (part.unflatten(-1, (form.n_heads, -1)) for part in joined.chunk(3, dim=-1))
         scale = q.shape[-1] ** -0.5 if form.scaled else 1.0
-        mixed = attended(q, k, v, scale / (i + 1) if form.scaled_by_layer else scale)
+        mixed = attended(q, k, v, ScoreForm(scale / (i + 1) if form.scaled_by_layer else scale))
         x = x + linear(mixed.flatten(2), f"h.{i}.attn.c_proj")
         hidden = REFERENCE_ACTIVATIONS[form.activation](linear(norm(x, f"h.{i}.ln_2"), f"h.{i}.mlp.c_fc"))
         x = x + linear(hidden, f"h.{i}.mlp.c_proj")

@@ -6,8 +6,9 @@ from typing import Any
 from jaxtyping import Float64, Int
 from torch import Tensor
 
+from headstream.tasks.importing.reference.attended_values import ScoreForm, Visible, attended
 from headstream.tasks.importing.reference.file_tensors import FileTensors
-from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, attended, layer_norm, read_out
+from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, layer_norm, read_out
 
 
 def gpt_neo_logits(
@@ -34,7 +35,7 @@ def gpt_neo_logits(
             (read @ tensors[f"{attention}.{which}_proj.weight"].T).unflatten(-1, (n_heads, -1)) for which in "qkv"
         )
         window = config.get("window_size", 256) if kinds[i] == "local" else None
-        mixed = attended(q, k, v, scale=1.0, window=window)
+        mixed = attended(q, k, v, ScoreForm(1.0), Visible(window))
         x = x + linear(mixed.flatten(2), f"{attention}.out_proj")
         hidden = activation(linear(norm(x, f"h.{i}.ln_2"), f"h.{i}.mlp.c_fc"))
         x = x + linear(hidden, f"h.{i}.mlp.c_proj")

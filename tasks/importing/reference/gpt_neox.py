@@ -6,8 +6,9 @@ from typing import Any
 from jaxtyping import Float64, Int
 from torch import Tensor
 
+from headstream.tasks.importing.reference.attended_values import ScoreForm, attended
 from headstream.tasks.importing.reference.file_tensors import FileTensors
-from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, attended, layer_norm, read_out, rotated
+from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, layer_norm, read_out, rotated
 from headstream.tasks.importing.reference.said_settings import given, rotary_entries
 
 
@@ -39,7 +40,7 @@ def gpt_neox_logits(
         fused = linear(norm(x, f"{layer}.input_layernorm"), f"{layer}.attention.query_key_value")
         q, k, v = fused.unflatten(-1, (n_heads, 3 * d_head)).split(d_head, dim=-1)
         q, k = (rotated(part, base, int(d_head * fraction), half_split=True) for part in (q, k))
-        mixed = attended(q, k, v, scale=d_head**-0.5)
+        mixed = attended(q, k, v, ScoreForm(d_head**-0.5))
         attention_out = linear(mixed.flatten(2), f"{layer}.attention.dense")
         read = norm(x if parallel else x + attention_out, f"{layer}.post_attention_layernorm")
         hidden = activation(linear(read, f"{layer}.mlp.dense_h_to_4h"))

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float64, Int
 from torch import Tensor
 
+from headstream.tasks.importing.reference.attended_values import ALL_EARLIER, ScoreForm, Visible, attended
 from headstream.tasks.importing.reference.file_tensors import FileTensors
 from headstream.tasks.importing.reference.maths import (
-    attended,
     gelu,
     gelu_tanh,
     kept_below,
@@ -126,7 +126,7 @@ def _attention(tensors: FileTensors, a: Mapping[str, Any], read: Tensor, layer: 
         by_distance = tensors["position_bias"][:, behind.clamp(min=0)]
     scale = d_head**-0.5 if a["score_scale"] is None else a["score_scale"]
     windowed = a["windowed_layers"] is None or layer in a["windowed_layers"]
-    mixed = attended(q, k, v, scale, added=by_distance, cap=a["score_cap"], **(_visible(a) if windowed else {}))
+    mixed = attended(q, k, v, ScoreForm(scale, a["score_cap"], by_distance), _visible(a) if windowed else ALL_EARLIER)
     out = torch.einsum("bphe,hed->bpd", mixed, tensors["W_O"])
     bias = tensors.get("b_O")
     return out if bias is None else out + bias
@@ -141,17 +141,17 @@ def _smeared(k: Float64[Tensor, "batch pos head d_head"], raw: Float64[Tensor, "
     return mixed
 
 
-def _visible(a: Mapping[str, Any]) -> dict[str, int]:
-    """The keys that a query sees, as `attended` is told of them; where an architecture doesn't say how many, 32."""
+def _visible(a: Mapping[str, Any]) -> Visible:
+    """The keys that a query sees; where an architecture doesn't say how many, 32."""
     match a["attention"]:
         case "local":
-            return {"window": a["attention_window"] or min(32, a["n_ctx"])}
+            return Visible(a["attention_window"] or min(32, a["n_ctx"]))
         case "strided":
             stride = a["stride"] or 4
-            return {"window": a["attention_window"] or min(32, (a["n_ctx"] - 1) // stride + 1), "stride": stride}
+            return Visible(a["attention_window"] or min(32, (a["n_ctx"] - 1) // stride + 1), stride)
         case "top_k":
-            return {"top_k": a["top_k"] or min(32, a["n_ctx"])}
-    return {}
+            return Visible(top_k=a["top_k"] or min(32, a["n_ctx"]))
+    return ALL_EARLIER
 
 
 def _by_head(tensors: FileTensors, part: str, x: Tensor) -> Tensor:

@@ -11,16 +11,9 @@ from typing import Any
 from jaxtyping import Float64, Int
 from torch import Tensor
 
+from headstream.tasks.importing.reference.attended_values import ScoreForm, Visible, attended
 from headstream.tasks.importing.reference.file_tensors import FileTensors
-from headstream.tasks.importing.reference.maths import (
-    REFERENCE_ACTIVATIONS,
-    attended,
-    rates_of,
-    read_out,
-    rms_norm,
-    silu,
-    turned,
-)
+from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, rates_of, read_out, rms_norm, silu, turned
 from headstream.tasks.importing.reference.rope import rope_rates
 from headstream.tasks.importing.reference.said_settings import given, require_defined
 
@@ -139,7 +132,7 @@ def _logits(tensors: FileTensors, names: Mapping[str, str], form: _Form, tokens:
         q = linear(read, "q").unflatten(-1, (form.n_heads, -1))
         k, v = (linear(read, part).unflatten(-1, (form.n_groups, -1)) for part in "kv")
         q, k = (turned(part, form.rates, form.half_split) for part in (q, k))
-        mixed = attended(q, k, v, scale=q.shape[-1] ** -0.5, window=form.windows[i])
+        mixed = attended(q, k, v, ScoreForm(q.shape[-1] ** -0.5), Visible(form.windows[i]))
         x = x + linear(mixed.flatten(2), "o")
         read = rms_norm(x, form.epsilon, layer[f"{names['feed_forward_norm']}.weight"])
         x = x + linear(form.activation(linear(read, "gate")) * linear(read, "up"), "down")

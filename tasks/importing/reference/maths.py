@@ -1,4 +1,4 @@
-"""The pieces of a forward pass in float64: norms, activations, rotary positions, attention, unembedding."""
+"""The pieces of a forward pass in float64: norms, activations, rotary positions, unembedding."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -108,52 +108,9 @@ def turned(
     return out
 
 
-def attended(
-    q: Float64[Tensor, "batch pos head width"],
-    k: Float64[Tensor, "batch pos group width"],
-    v: Float64[Tensor, "batch pos group value"],
-    scale: float,
-    window: int | None = None,
-    added: Float64[Tensor, "head pos pos"] | None = None,
-    stride: int = 1,
-    top_k: int | None = None,
-    cap: float | None = None,
-) -> Float64[Tensor, "batch pos head value"]:
-    """Each head's mix of the values at its own and earlier positions, or at the nearest in a window.
-
-    Query head h reads group h // (heads / groups). Scores are scaled, then capped, then `added` is added. With a stride
-    only every stride-th value counts, in the window as well; with `top_k` those of the highest scores, the nearest in
-    ties.
-    """
-    n, n_heads, n_groups = q.shape[1], q.shape[2], k.shape[2]
-    behind = torch.arange(n)[:, None] - torch.arange(n)
-    seen = (behind >= 0) & (behind % stride == 0) & (behind < (n if window is None else window * stride))
-    mixed = q.new_empty(*q.shape[:3], v.shape[3])
-    for head in range(n_heads):
-        group = head // (n_heads // n_groups)
-        scores = torch.einsum("bqd,bkd->bqk", q[:, :, head], k[:, :, group]) * scale
-        if cap is not None:
-            scores = kept_below(scores, cap)
-        if added is not None:
-            scores = scores + added[head]
-        scores = torch.where(seen, scores, -math.inf)
-        if top_k is not None:
-            scores = highest(scores, top_k)
-        pattern = torch.softmax(scores, dim=-1)
-        mixed[:, :, head] = torch.einsum("bqk,bkd->bqd", pattern, v[:, :, group])
-    return mixed
-
-
 def kept_below(x: Tensor, cap: float) -> Tensor:
     """Each x as cap tanh(x / cap). Source: Gemma Team 2024, Gemma 2, section 2, "Logit soft-capping"."""
     return cap * torch.tanh(x / cap)
-
-
-def highest(scores: Float64[Tensor, "batch pos key"], k: int) -> Float64[Tensor, "batch pos key"]:
-    """The k highest scores of each query, all others -inf; of equal ones those of the last keys stay."""
-    best_first = scores.flip(-1).argsort(dim=-1, descending=True, stable=True)
-    keys = scores.shape[-1] - 1 - best_first[..., :k]
-    return torch.full_like(scores, -math.inf).scatter(-1, keys, scores.gather(-1, keys))
 
 
 def read_out(

@@ -9,15 +9,9 @@ from typing import Any
 from jaxtyping import Float64, Int
 from torch import Tensor
 
+from headstream.tasks.importing.reference.attended_values import ScoreForm, attended
 from headstream.tasks.importing.reference.file_tensors import FileTensors
-from headstream.tasks.importing.reference.maths import (
-    REFERENCE_ACTIVATIONS,
-    attended,
-    layer_norm,
-    read_out,
-    rms_norm,
-    turned,
-)
+from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, layer_norm, read_out, rms_norm, turned
 from headstream.tasks.importing.reference.rope import rope_rates
 
 
@@ -55,7 +49,7 @@ def _attention(layer: FileTensors, config: Mapping[str, Any], q: Tensor, k: Tens
     d_head = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
     q, k, v = (part.unflatten(-1, (-1, d_head)) for part in (q, k, v))
     q, k = (turned(part, rope_rates(config, d_head), half_split=True) for part in (q, k))
-    return _linear(layer, "self_attn.o_proj", attended(q, k, v, scale=d_head**-0.5).flatten(2))
+    return _linear(layer, "self_attn.o_proj", attended(q, k, v, ScoreForm(d_head**-0.5)).flatten(2))
 
 
 def _feed_forward(layer: FileTensors, config: Mapping[str, Any], x: Tensor) -> Tensor:

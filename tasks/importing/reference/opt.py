@@ -6,8 +6,9 @@ from typing import Any
 from jaxtyping import Float64, Int
 from torch import Tensor
 
+from headstream.tasks.importing.reference.attended_values import ScoreForm, attended
 from headstream.tasks.importing.reference.file_tensors import FileTensors
-from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, attended, layer_norm, read_out
+from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, layer_norm, read_out
 
 
 def opt_logits(
@@ -32,7 +33,7 @@ def opt_logits(
         layer = f"layers.{i}"
         read = norm(x, f"{layer}.self_attn_layer_norm")
         q, k, v = (linear(read, f"{layer}.self_attn.{which}_proj").unflatten(-1, (n_heads, -1)) for which in "qkv")
-        mixed = attended(q, k, v, scale=q.shape[-1] ** -0.5)
+        mixed = attended(q, k, v, ScoreForm(q.shape[-1] ** -0.5))
         x = x + linear(mixed.flatten(2), f"{layer}.self_attn.out_proj")
         hidden = activation(linear(norm(x, f"{layer}.final_layer_norm"), f"{layer}.fc1"))
         x = x + linear(hidden, f"{layer}.fc2")

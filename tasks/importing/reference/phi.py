@@ -6,8 +6,9 @@ from typing import Any
 from jaxtyping import Float64, Int
 from torch import Tensor
 
+from headstream.tasks.importing.reference.attended_values import ScoreForm, attended
 from headstream.tasks.importing.reference.file_tensors import FileTensors
-from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, attended, layer_norm, read_out, turned
+from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, layer_norm, read_out, turned
 from headstream.tasks.importing.reference.rope import rope_rates
 
 
@@ -34,7 +35,7 @@ def phi_logits(
         read = norm(x, f"{layer}.input_layernorm")
         q, k, v = (linear(read, f"{layer}.self_attn.{which}_proj").unflatten(-1, (-1, d_head)) for which in "qkv")
         q, k = (turned(part, rates, half_split=True) for part in (q, k))
-        mixed = attended(q, k, v, scale=d_head**-0.5)
+        mixed = attended(q, k, v, ScoreForm(d_head**-0.5))
         hidden = activation(linear(read, f"{layer}.mlp.fc1"))
         x = x + linear(mixed.flatten(2), f"{layer}.self_attn.dense") + linear(hidden, f"{layer}.mlp.fc2")
     tied = config.get("tie_word_embeddings", False)

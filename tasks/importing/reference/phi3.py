@@ -6,8 +6,9 @@ from typing import Any
 from jaxtyping import Float64, Int
 from torch import Tensor
 
+from headstream.tasks.importing.reference.attended_values import ScoreForm, Visible, attended
 from headstream.tasks.importing.reference.file_tensors import FileTensors
-from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, attended, read_out, rms_norm, turned
+from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, read_out, rms_norm, turned
 from headstream.tasks.importing.reference.rope import rope_rates
 
 
@@ -30,7 +31,7 @@ def phi3_logits(
         sizes = [n_heads * d_head, n_groups * d_head, n_groups * d_head]
         q, k, v = (part.unflatten(-1, (-1, d_head)) for part in fused.split(sizes, dim=-1))
         q, k = (turned(part, rates, half_split=True) for part in (q, k))
-        mixed = attended(q, k, v, scale=d_head**-0.5, window=config.get("sliding_window"))
+        mixed = attended(q, k, v, ScoreForm(d_head**-0.5), Visible(config.get("sliding_window")))
         x = x + mixed.flatten(2) @ layer["self_attn.o_proj.weight"].T
         fused = rms_norm(x, epsilon, layer["post_attention_layernorm.weight"]) @ layer["mlp.gate_up_proj.weight"].T
         gate, up = fused.chunk(2, dim=-1)

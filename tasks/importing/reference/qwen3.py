@@ -6,8 +6,9 @@ from typing import Any
 from jaxtyping import Float64, Int
 from torch import Tensor
 
+from headstream.tasks.importing.reference.attended_values import ScoreForm, Visible, attended
 from headstream.tasks.importing.reference.file_tensors import FileTensors
-from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, attended, read_out, rms_norm, turned
+from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, read_out, rms_norm, turned
 from headstream.tasks.importing.reference.rope import rope_rates
 
 
@@ -35,7 +36,7 @@ def qwen3_logits(
         k, v = (linear(read, f"{attention}.{which}_proj").unflatten(-1, (n_groups, d_head)) for which in "kv")
         q, k = norm(q, f"{attention}.q_norm"), norm(k, f"{attention}.k_norm")
         q, k = (turned(part, rope_rates(config, d_head), half_split=True) for part in (q, k))
-        mixed = attended(q, k, v, scale=d_head**-0.5, window=_window(config, i))
+        mixed = attended(q, k, v, ScoreForm(d_head**-0.5), Visible(_window(config, i)))
         x = x + linear(mixed.flatten(2), f"{attention}.o_proj")
         read = norm(x, f"{layer}.post_attention_layernorm")
         hidden = activation(linear(read, f"{layer}.mlp.gate_proj")) * linear(read, f"{layer}.mlp.up_proj")

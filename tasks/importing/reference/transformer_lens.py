@@ -7,15 +7,9 @@ import torch
 from jaxtyping import Float64, Int
 from torch import Tensor
 
+from headstream.tasks.importing.reference.attended_values import ScoreForm, Visible, attended
 from headstream.tasks.importing.reference.file_tensors import FileTensors
-from headstream.tasks.importing.reference.maths import (
-    REFERENCE_ACTIVATIONS,
-    attended,
-    layer_norm,
-    read_out,
-    rms_norm,
-    rotated,
-)
+from headstream.tasks.importing.reference.maths import REFERENCE_ACTIVATIONS, layer_norm, read_out, rms_norm, rotated
 from headstream.tasks.importing.reference.said_settings import given, require_defined
 
 # Settings that change what a model computes, and the values of which this file says how.
@@ -73,7 +67,7 @@ def transformer_lens_logits(
         divisor = (own if own > 0 else d_head**0.5) if given(config, "use_attn_scale", True) else 1.0
         if given(config, "scale_attn_by_inverse_layer_idx", False):
             divisor *= i + 1
-        mixed = attended(q, k, v, 1 / divisor, windows[i])
+        mixed = attended(q, k, v, ScoreForm(1 / divisor), Visible(windows[i]))
         attention_out = torch.einsum("bphe,hed->bpd", mixed, tensors[f"{block}.attn.W_O"])
         attention_out = attention_out + tensors[f"{block}.attn.b_O"]
         if config.get("attn_only", False):

@@ -19,7 +19,7 @@ from headstream.models.heads.pruning_orders import (
     random_orders,
 )
 from headstream.models.heads.references import mean_z
-from headstream.models.heads.retraining import prune_and_retrain, retrain
+from headstream.models.heads.retraining import Retraining, prune_and_retrain, retrain
 from headstream.models.losses import sequence_losses
 from headstream.models.nodes import Head
 
@@ -181,7 +181,7 @@ def test_retraining_lowers_the_loss_that_pruning_left():
     model, text = twins(), text_of_periods(16, seed=3)
     attention_of(model, 0).W_O[0] *= 3
     before = sequence_losses(model, text).mean()
-    retrain(model, itertools.repeat(text), 30, 0.01)
+    retrain(model, Retraining(itertools.repeat(text), 30, 0.01))
     assert sequence_losses(model, text).mean() < before - 0.01
     assert not any(parameter.requires_grad for parameter in model.parameters())
 
@@ -205,7 +205,8 @@ def test_heads_keep_their_names_as_the_model_shrinks(options):
         return [torch.arange(n) * -1.0 - 10 * i for i, n in enumerate(smaller.architecture.heads_per_layer)]
 
     pruned = frozenset()
-    steps = prune_and_retrain(model, score, lambda smaller: mean_z(smaller, text), iter([]), 0, 0.1, one_by_one(model))
+    untrained = Retraining(iter([]), 0, 0.1)
+    steps = prune_and_retrain(model, score, lambda smaller: mean_z(smaller, text), untrained, one_by_one(model))
     gone, models = zip(*steps, strict=True)
     found = list(zip(heads_of(model)[::-1], models, strict=True))
     assert [gone[0], *(more - less for less, more in itertools.pairwise(gone))] == [{head} for head, _ in found]

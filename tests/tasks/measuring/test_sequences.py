@@ -5,11 +5,11 @@ import pytest
 import torch
 from tiny import tiny_tokens
 
-from headstream.tasks.measuring.sequences import build_stimuli, choose_passage
+from headstream.tasks.measuring.sequences import RepeatCounts, build_stimuli, choose_passage
 from headstream.tasks.text.token_reading import Tokens, TokenStream
 from headstream.tasks.text.windows import evaluation_text
 
-REPEATS = {"fixed_period_sequences": 2, "random_period_sequences": 2, "seed": 0}
+REPEATS = RepeatCounts(fixed_period=2, random_period=2, seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def tokens():
 
 
 def test_text_is_what_models_are_evaluated_on(tokens):
-    stimuli = build_stimuli(tokens, 16, windows=6, pattern_windows=3, **REPEATS)
+    stimuli = build_stimuli(tokens, 16, windows=6, pattern_windows=3, repeats=REPEATS)
     assert (stimuli.text.shape, stimuli.more_text.shape) == ((3, 17), (3, 17))
     found = zip(torch.cat([stimuli.text, stimuli.more_text]).tolist(), stimuli.documents.tolist(), strict=True)
     wanted = evaluation_text(tokens, 16, 6)
@@ -26,7 +26,7 @@ def test_text_is_what_models_are_evaluated_on(tokens):
 
 
 def test_more_windows_than_there_are_come_once_each(tokens):
-    stimuli = build_stimuli(tokens, 16, windows=10**5, pattern_windows=10**5, **REPEATS)
+    stimuli = build_stimuli(tokens, 16, windows=10**5, pattern_windows=10**5, repeats=REPEATS)
     assert len(stimuli.text) == len(evaluation_text(tokens, 16, 10**5).sequences)
     assert len(stimuli.more_text) == 0
 

@@ -4,18 +4,10 @@ import math
 
 import torch
 
+from headstream.tasks.importing.reference.attended_values import ScoreForm, Visible, attended
 from headstream.tasks.importing.reference.file_tensors import FileTensors
 from headstream.tasks.importing.reference.llama import llama_logits
-from headstream.tasks.importing.reference.maths import (
-    attended,
-    gelu,
-    gelu_tanh,
-    layer_norm,
-    read_out,
-    rms_norm,
-    rotated,
-    silu,
-)
+from headstream.tasks.importing.reference.maths import gelu, gelu_tanh, layer_norm, read_out, rms_norm, rotated, silu
 
 
 def tensor(*numbers: object) -> torch.Tensor:
@@ -48,28 +40,28 @@ def test_pairs_turn_with_position_and_the_second_at_a_rate_of_its_own():
 def test_attention_sees_itself_and_what_is_before_within_its_window():
     q = k = torch.zeros(1, 4, 2, 1, dtype=torch.float64)
     v = tensor(1, 2, 4, 8)[None, :, None, None].expand(1, 4, 2, 1)
-    torch.testing.assert_close(attended(q, k, v, 1.0)[0, :, 1, 0], tensor(1, 1.5, 7 / 3, 15 / 4))
-    torch.testing.assert_close(attended(q, k, v, 1.0, window=2)[0, :, 0, 0], tensor(1, 1.5, 3, 6))
+    torch.testing.assert_close(attended(q, k, v, ScoreForm(1.0))[0, :, 1, 0], tensor(1, 1.5, 7 / 3, 15 / 4))
+    torch.testing.assert_close(attended(q, k, v, ScoreForm(1.0), Visible(2))[0, :, 0, 0], tensor(1, 1.5, 3, 6))
 
 
 def test_attention_with_a_stride_sees_every_so_manyth_value_of_its_window():
     q = k = torch.zeros(1, 5, 1, 1, dtype=torch.float64)
     v = tensor(1, 2, 4, 8, 16)[None, :, None, None]
-    torch.testing.assert_close(attended(q, k, v, 1.0, window=2, stride=2)[0, :, 0, 0], tensor(1, 2, 2.5, 5, 10))
+    torch.testing.assert_close(attended(q, k, v, ScoreForm(1.0), Visible(2, 2))[0, :, 0, 0], tensor(1, 2, 2.5, 5, 10))
 
 
 def test_attention_of_the_highest_scores_leaves_out_all_others_and_of_equal_ones_those_furthest_back():
     q, v = torch.ones(1, 4, 1, 1, dtype=torch.float64), tensor(1, 2, 4, 8)[None, :, None, None]
     k = tensor(5, 1, 1, 1)[None, :, None, None] * math.log(3)
     expected = tensor(1, (81 + 2) / 82, (81 + 4) / 82, (81 + 8) / 82)  # 3^5 is to 3 as 81 is to 1
-    torch.testing.assert_close(attended(q, k, v, 1.0, top_k=2)[0, :, 0, 0], expected)
+    torch.testing.assert_close(attended(q, k, v, ScoreForm(1.0), Visible(top_k=2))[0, :, 0, 0], expected)
 
 
 def test_heads_read_the_keys_of_their_group_and_scores_are_scaled():
     q = torch.ones(1, 2, 4, 1, dtype=torch.float64)
     k = tensor(0, 0, math.log(3), math.log(9)).reshape(1, 2, 2, 1)  # [pos, group]
     v = tensor(0, 0, 1, 1).reshape(1, 2, 2, 1)
-    found = attended(q, k, v, scale=0.5)[0, 1, :, 0]
+    found = attended(q, k, v, ScoreForm(0.5))[0, 1, :, 0]
     share = [math.sqrt(odds) / (1 + math.sqrt(odds)) for odds in (3, 3, 9, 9)]
     torch.testing.assert_close(found, tensor(*share))
 
