@@ -15,10 +15,11 @@
 -- best_previous_token_layer_0_mean: the best previous_token in layer 0, mean over seeds
 -- n_formed: models whose prefix_matching rises abruptly, as in phase_changes; NULL if that can be told of none
 -- n_unresolved: models whose prefix_matching rises, but at checkpoints too few, or with errors too large, to tell how
+-- n_still_rising: of those that rise abruptly, models whose rise had not ended when training did
 -- formed_from_tokens: the earliest of these models' windows begins at this checkpoint, tokens
 -- formed_by_tokens: the latest of these models' windows ends at this checkpoint, tokens
 WITH formations AS (
-    SELECT model_id, kind, window_start_tokens, window_end_tokens FROM phase_changes WHERE score = 'prefix_matching'
+    SELECT model_id, kind, has_ended, window_start_tokens, window_end_tokens FROM phase_changes WHERE score = 'prefix_matching'
 )
 SELECT
     study,
@@ -49,6 +50,7 @@ SELECT
     list(best_previous_token_layer_0 ORDER BY labelled_models.seed, model_id) AS best_previous_token_layer_0_values,
     sum((nullif(kind, 'unresolved') = 'abrupt')::INTEGER)::INTEGER AS n_formed,
     count(kind) FILTER (kind = 'unresolved') AS n_unresolved,
+    count(has_ended) FILTER (NOT has_ended) AS n_still_rising,
     min(window_start_tokens) AS formed_from_tokens,
     max(window_end_tokens) AS formed_by_tokens
 FROM labelled_models

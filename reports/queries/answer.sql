@@ -30,6 +30,7 @@ SELECT
     best_previous_token_layer_0_values,
     n_formed,
     n_unresolved,
+    n_still_rising,
     formed_from_tokens,
     formed_by_tokens,
     best_induction_head,
@@ -38,7 +39,6 @@ SELECT
     best_previous_token_head_layer_0,
     best_previous_token_layer_0 >= previous_token_attention() AS has_previous_token_head,
     kind AS formation,
-    has_ended,
     in_context_learning_share,
     intervened.model_id IS NOT NULL AS is_intervened
 FROM model_groups

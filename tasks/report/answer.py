@@ -152,7 +152,10 @@ def _formation(best: Group) -> str:
         where = f"in {n_formed} of {n} seeds, {each}at some time between {first} and {last} tokens"
         its, of_seed = "its own", f"in seed {best['typical_seed']}, "
     share = best["in_context_learning_share"]
-    more = "" if best["has_ended"] is not False else f"; {of_seed}its rise had not ended when training did"
+    rising, more = best["n_still_rising"], ""
+    if rising:
+        of_seeds = f"in {'all' if rising == n_formed else rising} of these seeds, " if n_formed > 1 else ""
+        more = f"; {of_seeds}its rise had not ended when training did"
     if share is not None:
         more += f"; {of_seed}{100 * share:.0f}\u00a0% of what training gains in context falls into {its} window"
     return f"It formed abruptly, {where}: prefix_matching of its best head jumps{more}."

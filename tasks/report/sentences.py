@@ -46,13 +46,14 @@ def models_left_out(n: int) -> str:
 
 
 def risen(what: str, curve: "DataFrame", score: str, smallest: float, digits: int = 2) -> str:
-    """How far and when a score rose: `it rises from 0.01 at 4.1 k tokens to 0.35, halfway by 1.2 M tokens`."""
+    """How far and when a score rose: `it rises from 0.01 at 4.1 k tokens to 0.35, over halfway from 1.2 M on`."""
     known = curve.dropna(subset=[score])
     if known.empty:
         return f"{what} is missing"
     first, last = known[score].iloc[0], known[score].iloc[-1]
     if last - first < smallest:
         return f"{what} does not clearly rise ({first:z.{digits}f} to {last:z.{digits}f})"
-    half_way = known.tokens[known[score] >= (first + last) / 2].iloc[0]
+    below = (known[score] < (first + last) / 2).to_numpy()
+    half_way = known.tokens.iloc[below.nonzero()[0][-1] + 1]  # for good: a score may leap, fall, and rise once more
     start = f"{first:z.{digits}f} at {short_count(known.tokens.iloc[0])} tokens"
-    return f"{what} rises from {start} to {last:z.{digits}f}, halfway by {short_count(half_way)} tokens"
+    return f"{what} rises from {start} to {last:z.{digits}f}, over halfway from {short_count(half_way)} on"

@@ -186,14 +186,14 @@ def test_the_strongest_source_counts_both_sides():
 def test_formation_has_all_of_the_circuit_on_one_axis(results):
     (picture,) = draw("circuit_formation", results)
     assert picture.sentence.startswith(
-        "In 2L4H, previous_token of L0H0 rises from 0.01 at 4.1 k tokens to 0.64, halfway by 1.2 M tokens; "
+        "In 2L4H, previous_token of L0H0 rises from 0.01 at 4.1 k tokens to 0.64, over halfway from 1.2 M on; "
     )
     assert (
-        "K-composition of L1H3 with it rises from 0.125 at 4.1 k tokens to 0.400, halfway by 1.7 M tokens"
+        "K-composition of L1H3 with it rises from 0.125 at 4.1 k tokens to 0.400, over halfway from 1.7 M on"
         in picture.sentence
     )
     assert (
-        "induction_random_period of L1H3 rises from 0.01 at 4.1 k tokens to 0.35, halfway by 2.3 M tokens. The band"
+        "induction_random_period of L1H3 rises from 0.01 at 4.1 k tokens to 0.35, over halfway from 2.3 M on. The band"
         in picture.sentence
     )
     attention, composition, loss = picture.figure.axes
@@ -255,7 +255,9 @@ def test_large_studies_show_the_best_of_each_depth(study):
 
 def test_pieces_of_sentences():
     curve = DataFrame({"tokens": [1000, 2000, 3000], "x": [np.nan, 0.0, 1.0]})
-    assert risen("x", curve, "x", 0.1) == "x rises from 0.00 at 2.0 k tokens to 1.00, halfway by 3.0 k tokens"
+    assert risen("x", curve, "x", 0.1) == "x rises from 0.00 at 2.0 k tokens to 1.00, over halfway from 3.0 k on"
+    curve = DataFrame({"tokens": [1000, 2000, 3000, 4000], "x": [0.0, 0.6, 0.3, 1.0]})
+    assert risen("x", curve, "x", 0.1).endswith("over halfway from 4.0 k on"), "what it lost again doesn't count"
     assert risen("x", curve, "x", 2) == "x does not clearly rise (0.00 to 1.00)"
     assert risen("x", curve[:1], "x", 0.1) == "x is missing"
     assert [counted(n, "head") for n in (0, 1, 2)] == ["0 heads", "1 head", "2 heads"]

@@ -615,3 +615,18 @@ def test_gates_are_reported_by_kind_of_token(tmp_path):
         (row,) = results.rows("gate_activity")
     assert (row["word"], row["space"], row["number"]) == (0.5, 0.25, None)
     assert (row["head_that_follows_tokens_most"], row["its_range"]) == ("L0H1", 0.75)
+
+
+def test_how_many_rises_had_not_ended_is_told_of_all_seeds(tmp_path):
+    path = write_measurements(tmp_path / "w.duckdb", *(Model(seed=seed) for seed in range(3)))
+
+    def formation():
+        with open_results(path, "invented") as results:
+            return next(line for line in answer_lines(results) if line.startswith("It formed abruptly"))
+
+    assert "had not ended" not in formation()
+    for seeds, told in (("(1)", "in 1 of these seeds"), ("(1, 2)", "in 2 of these"), ("(0, 1, 2)", "in all of these")):
+        with duckdb.connect(path) as connection:
+            of_seeds = f"(SELECT model_id FROM models WHERE seed IN {seeds})"
+            connection.execute(f"DELETE FROM evaluations WHERE step > 600 AND model_id IN {of_seeds}")
+        assert f"; {told}" in formation()
