@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from headstream.started_study import run_command
+from headstream.commands import run_command
 from headstream.tasks import places
 from headstream.tasks.machines.browser import open_in_browser
 from headstream.tasks.report.explorer.model_files import EXPLORER
