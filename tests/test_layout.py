@@ -5,6 +5,7 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -31,12 +32,14 @@ SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("
 TESTS = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if path.parent.name != "tests"]
 
 
-def imported(path: Path, at_once: bool = False) -> set[str]:
+def imported(path: Path, at_once: bool = False, for_types: bool = True) -> set[str]:
     """Dotted names of the modules that a file imports, and of what it imports from them; ours as in the repository.
 
-    `at_once`: without what it imports when a function needs it.
+    `at_once`: without what it imports when a function needs it. Not `for_types`: without what only annotations need.
     """
     names, tree = set(), ast.parse(path.read_text())
+    if not for_types:
+        tree.body = [node for node in tree.body if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node))]
     for node in tree.body if at_once else ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
@@ -202,3 +205,23 @@ def test_one_name_for_one_thing():
         for name in {*public_names(path)} - CONVENTIONAL:
             places[name].append(str(path.relative_to(ROOT)))
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def module_of(path: Path) -> str:
+    """The name of a module as it is imported, without `headstream.`."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__").removeprefix("headstream.")
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Not even within functions: who reads one of a circle has to read them all. Types may name each other."""
+    modules = {module_of(path): path for path in SOURCES if path.name != "__init__.py"}
+    needed = {
+        name: {
+            known
+            for found in imported(path, for_types=False)
+            for known in (found, found.rpartition(".")[0])
+            if known in modules
+        }
+        for name, path in modules.items()
+    }
+    tuple(TopologicalSorter(needed).static_order())  # CycleError names them
