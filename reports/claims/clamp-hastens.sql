@@ -3,6 +3,7 @@
 -- models: all
 -- needs: interventions SIMILAR TO 'clamp L0H[0-9]+ to previous'
 -- lacks: models with a head of the first layer clamped to the previous token from the start
+-- stages: behaviour, activation-circuits
 -- rule: holds if estimate < 0
 -- unit: doublings of the tokens to form
 -- evidence: Interventions

@@ -6,6 +6,7 @@
 --     SELECT 1 FROM cells GROUP BY without_axes(cell, 'gates|gate_penalty|gate_rate|active_fraction')
 --     HAVING bool_or(gates = 'none') AND bool_or(gates = 'dynamic'))
 -- lacks: models with dynamic gates and the same without
+-- stages: behaviour
 -- rule: holds if estimate < 0.8
 -- range: 0 to 1
 -- unit: share of heads

@@ -4,6 +4,7 @@
 -- texts: composition
 -- needs: n_layers > 1 AND total_heads > 1
 -- lacks: models with heads in two layers
+-- stages: activation-circuits
 -- rule: holds if estimate > 0.5
 -- range: -inf to 1
 -- unit: share of prefix_matching lost, models with an induction head

@@ -3,6 +3,7 @@
 -- models: all
 -- needs: interventions = 'cut L0 -> L1.K'
 -- lacks: models with the edges L0 -> L1.K cut from the start
+-- stages: behaviour, activation-circuits
 -- rule: holds if estimate < 0.05
 -- range: -1 to 1
 -- unit: induction_random_period

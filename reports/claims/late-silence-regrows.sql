@@ -3,6 +3,7 @@
 -- models: all
 -- needs: interventions SIMILAR TO 'silence (induction|L[0-9]+H[0-9]+) from [0-9]+'
 -- lacks: models whose induction head is silenced after it has formed
+-- stages: behaviour, activation-circuits
 -- rule: holds if estimate > 0.2
 -- range: -1 to 1
 -- unit: induction_random_period

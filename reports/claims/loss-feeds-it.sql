@@ -3,6 +3,7 @@
 -- models: all
 -- needs: interventions SIMILAR TO 'unlearn (token|pair|beyond_bigrams)'
 -- lacks: models trained without loss on what induction predicts
+-- stages: behaviour, activation-circuits
 -- rule: holds if estimate < 0
 -- range: -2 to 2
 -- unit: induction_random_period

@@ -4,6 +4,7 @@
 -- texts: composition
 -- needs: n_layers > 1 AND total_heads > 1
 -- lacks: models with heads in two layers
+-- stages: weight-circuits, activation-circuits
 -- rule: holds if estimate > 0.5
 -- range: -1 to 1
 -- evidence: The induction circuit

@@ -3,6 +3,7 @@
 -- models: all
 -- needs: interventions SIMILAR TO 'silence (L[0-9]+H[0-9]+|writer)'
 -- lacks: models with the base's writer, or each head of its layer, silenced from the start
+-- stages: behaviour, activation-circuits
 -- rule: holds if estimate > 0.2
 -- range: -1 to 1
 -- unit: induction_random_period

@@ -5,6 +5,7 @@
 --     SELECT 1 FROM cells AS own WHERE n_layers = 2 AND interventions IS NULL
 --     GROUP BY without_axes(cell, 'key_smearing') HAVING count(DISTINCT coalesce(key_smearing, false)) = 2)
 -- lacks: models of two layers with and without smeared keys
+-- stages: behaviour, activation-circuits
 -- rule: holds if estimate < 0
 -- unit: doublings of the tokens to form
 -- evidence: Interventions

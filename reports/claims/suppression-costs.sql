@@ -3,6 +3,7 @@
 -- models: all
 -- needs: interventions SIMILAR TO 'clamp (induction|L[0-9]+H[0-9]+) to uniform until [0-9]+'
 -- lacks: models whose induction head is clamped to uniform attention, and released
+-- stages: behaviour, activation-circuits
 -- rule: holds if estimate < 0
 -- unit: doublings of the tokens to form
 -- evidence: Interventions

@@ -5,6 +5,7 @@
 -- needs: interventions SIMILAR TO 'silence L0H[0-9]+' AND (
 --     SELECT count(DISTINCT interventions) > 1 FROM cells AS own WHERE interventions SIMILAR TO 'silence L0H[0-9]+')
 -- lacks: models with each head of the first layer silenced from the start
+-- stages: behaviour, activation-circuits
 -- rule: holds if estimate > 0
 -- unit: doublings of the tokens to form
 -- evidence: Interventions

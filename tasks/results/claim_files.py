@@ -12,13 +12,15 @@ import duckdb
 from headstream.tasks import places
 from headstream.tasks.errors import UserError
 from headstream.tasks.results.intervals import QUANTITIES, Range
+from headstream.tasks.study.analyses import ANALYSES
 
 SOURCES = places.CLAIMS / "sources.toml"
 KINDS = ("finding", "description", "self-check")
 MODELS = ("plain", "all")
 REQUIRED = ("statement", "source", "needs", "lacks")
 OPTIONAL = (
-    "kind", "rule", "texts", "quantity", "range", "seeds", "control", "unit", "evidence", "empty", "changed", "models"
+    "kind", "rule", "texts", "quantity", "range", "seeds", "control", "unit", "evidence", "empty", "changed", "models",
+    "stages"
 )  # fmt: skip
 SEEDS = 3  # fewest that decide a configuration, unless a claim asks for more
 
@@ -85,6 +87,7 @@ class Claim:
     evidence: str | None
     empty: str | None
     changed: str | None
+    stages: tuple[str, ...]  # that it needs besides those whose tables its SELECT can't do without
     models: str  # that it looks at: those without interventions in training, or all
 
 
@@ -130,6 +133,7 @@ def _read_claim(path: Path, sources: Mapping[str, Mapping[str, str]]) -> Claim:
         evidence=given.get("evidence"),
         empty=given.get("empty"),
         changed=given.get("changed"),
+        stages=_parse_stages(path.stem, given.get("stages")),
         models=_one_of(path.stem, "models", given.pop("models", "plain"), MODELS),
     )
 
@@ -183,6 +187,13 @@ def _parse_seeds(claim_id: str, text: str) -> int:
     if not text.isdecimal() or int(text) < SEEDS:
         raise claim_error(claim_id, f"seeds must be a number from {SEEDS} on", text, "Correct it, or leave it out.")
     return int(text)
+
+
+def _parse_stages(claim_id: str, text: str | None) -> tuple[str, ...]:
+    stages = tuple(text.split(", ")) if text else ()
+    for stage in stages:
+        _one_of(claim_id, "each of stages", stage, tuple(ANALYSES))
+    return stages
 
 
 def _source(claim_id: str, source: str, texts: str | None, sources: Mapping[str, Mapping[str, str]]) -> Source:

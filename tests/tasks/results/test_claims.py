@@ -18,6 +18,7 @@ from claimed_studies import (
 )
 from decided_claims import CLAIMS, fill, row_of
 
+from headstream.tasks.results.claim_stages import _asked_by, stages_read
 from headstream.tasks.results.claim_values import Value
 from headstream.tasks.results.claim_verdicts import BEYOND_SEEDS, of_configuration, with_error_over_text
 from headstream.tasks.results.claims import decide, insert_claims, lacking_for_claims
@@ -617,6 +618,39 @@ def test_a_finding_without_values_names_the_stage_that_it_lacks(database, stages
         assert found["reason"] == f"lacks {lacking}"
     else:
         assert "the stage" not in found["reason"]
+
+
+@pytest.mark.parametrize(
+    ("claim_id", "stages"),
+    [
+        ("keys-needed", [["activation-circuits"], ["behaviour"]]),  # its view adds eigenvalues, if there are any
+        ("smeared-keys-suffice", [["behaviour"]]),
+        ("matching-circuit", [["activation-circuits"], ["behaviour"], ["weight-circuits"]]),
+        ("one-k-pair-dominates", [["behaviour"], ["weight-circuits"]]),
+    ],
+)
+def test_a_claim_needs_the_stages_without_which_it_has_no_values(database, claim_id, stages):
+    connection, _ = database
+    assert sorted(map(sorted, stages_read(connection, CLAIMS[claim_id]))) == stages
+
+
+@pytest.mark.parametrize(
+    ("select", "read"),
+    [
+        ("FROM models", {"models"}),
+        ("FROM models LEFT JOIN heads USING (model_id)", {"models"}),
+        ("FROM models LEFT JOIN (FROM heads JOIN evaluations USING (model_id)) USING (model_id)", {"models"}),
+        ("FROM models WHERE model_id IN (SELECT model_id FROM heads)", {"models", "heads"}),
+        ("WITH a AS (FROM heads), b AS (FROM a) FROM models JOIN b USING (model_id)", {"models", "heads"}),
+        ("WITH a AS (FROM heads), b AS (FROM a) FROM models LEFT JOIN b USING (model_id)", {"models"}),
+        ("WITH models AS (FROM models) FROM models", {"models"}),
+        ("WITH RECURSIVE a AS (FROM heads UNION ALL FROM a) FROM a", {"heads"}),
+    ],
+)
+def test_what_is_only_joined_where_there_is_any_can_be_lacking(database, select, read):
+    connection, _ = database
+    (parsed,) = connection.execute("SELECT json_serialize_sql(?)", [select]).fetchone()
+    assert _asked_by(json.loads(parsed)["statements"], {}) - {"a"} == read
 
 
 def test_models_that_came_as_they_are_have_no_other_seeds(database):
