@@ -225,8 +225,10 @@ class StudyProgress:
         return f"{self.name}: {', '.join(filter(None, said))}"
 
     def summary(self) -> str:
-        """The study's end in one line."""
-        return f"{self.name}: {self._models_done()} in {duration(self._clock() - self._began)}"
+        """The study's end in one line: its models, and those that this run, or look of a run, has made in this time."""
+        made = sum(not all(part.planned.done for part in model.parts.values()) for model in self.in_state("done"))
+        of_them = f", {made} of them" if 0 < made < len(self.in_state("done")) else ""
+        return f"{self.name}: {self._models_done()}{of_them} in {duration(self._clock() - self._began)}"
 
     def how_far(self) -> str:
         """The models that a run leaves if it is interrupted now: `: 1 of 4 models done, 2 at 20 % and 35 %`."""

@@ -126,6 +126,19 @@ def test_what_is_there_already_counts_as_done():
     assert study.fraction() == 1
 
 
+@pytest.mark.parametrize(
+    ("there", "told"), [(0, "3 of 3 models done in 60 s"), (2, "3 of 3 models done, 1 of them in 60 s")]
+)
+def test_the_time_at_the_end_is_of_what_was_made_in_it(clock, there, told):
+    """A study that trains seeds until its claims are decided has an end at each look."""
+    models = [planned("training", label, 9.0, done=place < there) for place, label in enumerate(LABELS)]
+    study = StudyProgress("quick", models, 2, clock)
+    for label in LABELS[there:]:
+        study.hear(Event("training", label, 1.0))
+    clock.now = 60.0
+    assert study.summary() == f"quick: {told}"
+
+
 def test_a_model_that_failed_is_waited_for_no_more(study):
     study.hear(Event("training", LABELS[0], 0.5))
     study.hear(Event("training", LABELS[0], 0.0, state="failed"))
