@@ -1,6 +1,7 @@
 """What groups of models differ in: differences by their own intervals, and what the lowest of several can be told from.
 
-Models of one seed start and go on alike, so groups that have the same seeds are compared seed by seed.
+Models of one seed start and go on alike, so groups that have the same seeds are compared seed by seed. Where one
+has more, what these tell counts more than that likeness.
 """
 
 from collections.abc import Mapping, Sequence
@@ -77,20 +78,19 @@ class Extreme(NamedTuple):
 
 
 def difference(values: ValueBySeed, others: ValueBySeed) -> Difference | None:
-    """The first group's mean minus the second's, by Student's t over the seeds that both have.
+    """The first group's mean minus the second's; None if one of them has fewer than three seeds.
 
-    By Welch's t where they don't share three seeds; None if one of them has fewer than three.
+    Seed by seed, by Student's t, if they have the same seeds; else by Welch's t with the degrees of freedom of the
+    smaller group. His own approximation, at 3 seeds against 17, calls 1.8 % of equal groups different where 0.36 % are
+    meant. Source: Hsu 1938, Contribution to the Theory of "Student's" t-test as Applied to the Problem of Two Samples.
     """
-    shared = sorted(values.keys() & others.keys())
-    if len(shared) >= ENOUGH:
-        return mean_difference([values[seed] - others[seed] for seed in shared])
     if min(len(values), len(others)) < ENOUGH:
         return None
+    if values.keys() == others.keys():
+        return mean_difference([value - others[seed] for seed, value in values.items()])
     groups = [list(group.values()) for group in (values, others)]
-    errors = [variance(group) / len(group) for group in groups]
-    parts = sum(error**2 / (len(group) - 1) for error, group in zip(errors, groups, strict=True))
-    df = sum(errors) ** 2 / parts if parts else 1.0
-    return _by_t(fmean(groups[0]) - fmean(groups[1]), sqrt(sum(errors)), df)
+    error = sqrt(sum(variance(group) / len(group) for group in groups))
+    return _by_t(fmean(groups[0]) - fmean(groups[1]), error, min(map(len, groups)) - 1)
 
 
 def mean_difference(differences: Sequence[float]) -> Difference | None:
