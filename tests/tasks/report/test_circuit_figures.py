@@ -256,8 +256,8 @@ def test_large_studies_show_the_best_of_each_depth(study):
 def test_pieces_of_sentences():
     curve = DataFrame({"tokens": [1000, 2000, 3000], "x": [np.nan, 0.0, 1.0]})
     assert risen("x", curve, "x", 0.1) == "x rises from 0.00 at 2.0 k tokens to 1.00, over halfway from 3.0 k on"
-    curve = DataFrame({"tokens": [1000, 2000, 3000, 4000], "x": [0.0, 0.6, 0.3, 1.0]})
-    assert risen("x", curve, "x", 0.1).endswith("over halfway from 4.0 k on"), "what it lost again doesn't count"
+    twice = DataFrame({"tokens": [1000, 2000, 3000, 4000], "x": [0.0, 0.6, 0.3, 1.0]})
+    assert risen("x", twice, "x", 0.1).endswith("over halfway from 4.0 k on"), "what it lost again doesn't count"
     assert risen("x", curve, "x", 2) == "x does not clearly rise (0.00 to 1.00)"
     assert risen("x", curve[:1], "x", 0.1) == "x is missing"
     assert [counted(n, "head") for n in (0, 1, 2)] == ["0 heads", "1 head", "2 heads"]
